@@ -318,7 +318,7 @@ def commanded(place):
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
     lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
-             "FastCGI": "fcgi-app a\n    docroot /", "ACME": "acme x\n    directory http://x",
+             "ACME": "acme x\n    directory http://x",
              "certificates": "global\n    lua-load " + place.write("certs.lua", "CertCache.set({})")}
     for name, text in lines.items():
         assert name in README, name

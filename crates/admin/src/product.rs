@@ -4,17 +4,13 @@
 /// `Name` in `show info`.
 pub const NAME: &str = "HAProxy";
 
-/// The version of HAProxy whose language it speaks.
-pub const COMPATIBLE: &str = "3.5.0";
+pub use base::product::{COMPATIBLE, VERSION};
 
 /// The branch of that version.
 pub const BRANCH: &str = "3.5";
 
 /// Its own version.
 pub const OURS: &str = env!("CARGO_PKG_VERSION");
-
-/// `Version` in `show info`, and wherever HAProxy's version stands: the language it speaks, then its own.
-pub const VERSION: &str = concat!("3.5.0-harrier-", env!("CARGO_PKG_VERSION"));
 
 /// Date of the version.
 pub const RELEASE_DATE: &str = "2026/11/21";

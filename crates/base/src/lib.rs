@@ -8,6 +8,7 @@ pub mod grow;
 pub mod hash;
 pub mod name;
 pub mod outside;
+pub mod product;
 pub mod rand;
 pub mod rate;
 pub mod slab;

@@ -255,8 +255,15 @@ fn configuration(backend: &Proxy, name: &str, id: u32, line: &[String]) -> Strin
     let quote = |word: &str| format!(" '{}'", word.replace('\'', "'\\''"));
     let quoted = |words: &[String]| words.iter().map(|word| quote(word)).collect::<String>();
     let (address, words) = line.split_at(line.len().min(1));
+    let fcgi =
+        words.windows(2).any(|pair| matches!(pair, [proto, fcgi] if proto == "proto" && fcgi == "fcgi"));
+    // The application is the backend's; here it only has to be one.
+    let (app, uses) = match fcgi && backend.fcgi.is_some() {
+        true => ("fcgi-app a\n docroot /\n", " use-fcgi-app a\n"),
+        false => ("", ""),
+    };
     format!(
-        "backend {}\n mode {mode}\n timeout connect 1s\n timeout server 1s\n server{}{} id {id} init-addr none{}\n",
+        "{app}backend {}\n mode {mode}\n timeout connect 1s\n timeout server 1s\n{uses} server{}{} id {id} init-addr none{}\n",
         backend.name,
         quote(name),
         quoted(address),

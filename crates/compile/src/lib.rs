@@ -21,6 +21,7 @@ mod check;
 mod draft;
 pub mod dump;
 pub mod dynamic;
+mod fcgi;
 mod forward;
 pub mod fuzzing;
 mod global;

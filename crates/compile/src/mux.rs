@@ -1,6 +1,7 @@
 //! `proto` and `check-proto`: which protocols fit what a proxy or a check speaks.
 
 use program::Mode;
+use program::proto::Proto;
 
 /// A protocol that carries streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,6 @@ pub(crate) enum Mux {
 pub(crate) enum Fit {
     /// It is spoken.
     Spoken,
-    /// HAProxy speaks it here, Harrier does not yet.
-    Planned,
     /// It makes no sense here.
     Unusable,
 }
@@ -56,6 +55,15 @@ impl Mux {
         }
     }
 
+    /// What is spoken to servers without negotiation.
+    pub fn unasked(self) -> Proto {
+        match self {
+            Mux::H2 => Proto::H2,
+            Mux::Fcgi => Proto::Fcgi,
+            _ => Proto::Usual,
+        }
+    }
+
     /// On a `bind` line without QUIC.
     pub fn towards_clients(self, mode: Mode) -> Fit {
         match (mode, self) {
@@ -67,8 +75,9 @@ impl Mux {
     /// On a server without QUIC, or in an HTTP check when `mode` is HTTP.
     pub fn towards_servers(self, mode: Mode) -> Fit {
         match (mode, self) {
-            (Mode::Http, Mux::H1 | Mux::H2) | (Mode::Tcp, Mux::None) | (Mode::Spop, Mux::Spop) => Fit::Spoken,
-            (Mode::Http, Mux::Fcgi) => Fit::Planned,
+            (Mode::Http, Mux::H1 | Mux::H2 | Mux::Fcgi)
+            | (Mode::Tcp, Mux::None)
+            | (Mode::Spop, Mux::Spop) => Fit::Spoken,
             _ => Fit::Unusable,
         }
     }

@@ -68,6 +68,8 @@ pub(crate) struct Memory {
     pub resolvers: Vec<Box<str>>,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
+    /// Applications of FastCGI.
+    pub fcgi: Vec<program::fcgi::Application>,
     /// Certificates.
     pub store: Option<Arc<tls::Store>>,
     /// What rules of the proxy at hand name and nobody has, with their lines.
@@ -85,6 +87,13 @@ pub(crate) struct Memory {
     /// Lines of `defaults` sections of which was said what is wrong with them: proxies that inherit them say
     /// nothing.
     pub told: HashSet<LineRef>,
+}
+
+impl Memory {
+    /// An application of FastCGI by name.
+    pub fn application(&self, name: &str) -> Option<&program::fcgi::Application> {
+        self.fcgi.iter().find(|application| *application.app.name == *name)
+    }
 }
 
 /// The most bytes of a file named in a rule.

@@ -9,6 +9,7 @@ use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word}
 
 use crate::cache::{self, CacheDraft};
 use crate::draft::{Draft, Kind, LineRef};
+use crate::fcgi::{self, FcgiDraft};
 use crate::forward::{self, ForwardDraft};
 use crate::global::draft::GlobalDraft;
 use crate::global::{self};
@@ -42,6 +43,8 @@ pub(crate) struct Drafts {
     pub traces: TracesDraft,
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
+    /// `fcgi-app` sections.
+    pub applications: Vec<FcgiDraft>,
     pub mailers: Vec<MailersDraft>,
     pub resolvers: Vec<ResolversDraft>,
     /// `cache` sections.
@@ -108,7 +111,9 @@ impl<'t> Reader<'t> {
             "userlist" => self.userlist(section, number),
             "peers" | "http-errors" => self.shared(section, number),
             "ring" | "log-profile" | "log-forward" | "traces" => self.logs(section, number),
-            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "cache" => self.servants(section, number),
+            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "fcgi-app" | "cache" => {
+                self.servants(section, number)
+            }
             other => {
                 let text = format!("'{other}' sections are not supported yet by Harrier (planned)");
                 self.notes.alert(section.header.span(), text);
@@ -250,6 +255,12 @@ impl<'t> Reader<'t> {
                 let Some(mailers) = opened else { return };
                 lines(section, number, &around, notes, mailers::line);
                 out.mailers.push(mailers);
+            }
+            "fcgi-app" => {
+                let opened = fcgi::header(section, number, &out.applications, self.sources, notes);
+                let Some(mut draft) = opened else { return };
+                lines(section, number, &around, notes, |s| fcgi::line(s, &mut draft));
+                out.applications.push(draft);
             }
             "resolvers" => {
                 let opened = resolvers::header(section, &out.resolvers, self.sources, notes);
@@ -431,8 +442,8 @@ fn odd_name(section: &Section) -> Option<syntax::Diagnostic> {
     let alert = |text: String| Some(syntax::Diagnostic::alert(section.header.span(), text));
     match word {
         "ring" => alert(format!("invalid ring name '{name}' (character '{odd}' is not permitted).")),
-        "peers" | "mailers" | "resolvers" | "userlist" | "http-errors" | "log-profile" | "healthcheck"
-        | "log-forward" => {
+        "peers" | "mailers" | "fcgi-app" | "resolvers" | "userlist" | "http-errors" | "log-profile"
+        | "healthcheck" | "log-forward" => {
             let diagnostic = alert(format!("character '{odd}' is not permitted in '{word}' name '{name}'."))?;
             Some(if word == "userlist" { diagnostic.styled(syntax::Style::Reading) } else { diagnostic })
         }

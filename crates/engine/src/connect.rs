@@ -32,7 +32,7 @@ mod target;
 pub use guest::{copied, give as give_to_service, settle as settle_service};
 use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
-use multiplex::{Speaks, begin_h2, multiplexed, speaks};
+use multiplex::{Speaks, begin_streams, multiplexed, speaks};
 use own::take_own;
 pub use own::{authenticates_connection, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
@@ -217,12 +217,12 @@ struct Aim<'a> {
 impl Aim<'_> {
     /// Whether a handshake has to tell the protocol, be it one of one.
     fn asks(&self) -> bool {
-        self.speaks != Speaks::H2 && self.config.tls().is_some_and(|tls| !tls.alpn.is_empty())
+        !self.speaks.is_unasked() && self.config.tls().is_some_and(|tls| !tls.alpn.is_empty())
     }
 
     /// Whether a connection is one of HTTP/1 from its beginning.
     fn is_surely_h1(&self) -> bool {
-        !self.speaks.may_be_h2() && !self.asks()
+        !self.speaks.may_multiplex() && !self.asks()
     }
 }
 
@@ -239,7 +239,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let speaks = speaks(stream, config);
     let aim = Aim { proxy, server, config, addr, name, header, speaks, fit };
     let mut announced = None;
-    if speaks.may_be_h2() {
+    if speaks.may_multiplex() {
         if multiplexed(stream, proxy, server, fit, addr) {
             return Ok(());
         }
@@ -269,6 +269,9 @@ async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
         own => own,
     };
     let Some(idle) = idle else { return false };
+    if aim.speaks == Speaks::Fcgi {
+        return multiplex::begin_again(stream, aim, idle);
+    }
     resume(stream, idle, Fit { identity, shareable, moves }, aim.addr);
     count_h1(stream, aim.proxy, false);
     let worker = stream.worker.index;
@@ -315,9 +318,9 @@ async fn dial(
     }
     // Early data are HTTP/2 where that is known to be agreed on.
     let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
-    if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
+    if speaks.is_unasked() || (agreed && speaks.may_multiplex()) {
         check::observe(&worker.farm, stream.backend_index(), server, check::Seen::Connected);
-        return rt::boxed(begin_h2(stream, aim, socket, seat)).await;
+        return rt::boxed(begin_streams(stream, aim, socket, seat)).await;
     }
     drop(announced);
     if !aim.is_surely_h1() {

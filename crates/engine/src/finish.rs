@@ -107,7 +107,7 @@ fn count_piped(
     back.add(bytes);
 }
 
-/// Counts bytes of HTTP/1: what a stream of HTTP/2 moves inside the worker is none of them.
+/// Counts bytes of HTTP/1: what a stream of HTTP/2 or FastCGI moves inside the worker is none of them.
 fn count_wire(stream: &Stream<'_>) {
     let (worker, txn) = (stream.worker.index, &*stream.txn);
     if stream.client.part.is_none() {
@@ -115,7 +115,7 @@ fn count_wire(stream: &Stream<'_>) {
         front.wire_in.add(txn.up.wire_in);
         front.wire_out.add(txn.down.wire_out);
     }
-    if txn.server_conn.http_major < 2 {
+    if txn.server_conn.http_major < 2 && txn.server_conn.stream.id.is_none() {
         let back = stream.backend();
         let back = back.state.back.counters.of(worker);
         back.wire_in.add(txn.down.wire_in);

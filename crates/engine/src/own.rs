@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use farm::pool::{Identity, Idle};
 use farm::{FarmWorker, Stay};
-use mux::h2::Mux;
+use mux::Mux;
 
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as
 /// `max-session-srv-conns` says.

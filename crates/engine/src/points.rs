@@ -30,7 +30,7 @@ pub fn stream(s: &Stream<'_>, source: &Source, events: u32, level: u8, text: &st
 #[track_caller]
 pub fn message(s: &Stream<'_>, back: bool, events: (u32, u32), level: u8, text: &str) {
     let multiplexed = match back {
-        true => s.upstream.as_ref().is_some_and(|up| up.call.is_some()),
+        true => s.txn.server_conn.http_major == 2,
         false => s.client.part.is_some(),
     };
     let (source, events): (&Source, u32) =

@@ -23,7 +23,7 @@ use model::proxy::{enter, leave};
 use model::server_conns::Seat;
 use model::term::{Cause, Phase};
 use model::txn::StreamOf;
-use mux::h2::Call;
+use mux::Call;
 use program::Proxy;
 use rt::{Buf, Mono, Timer};
 

@@ -14,7 +14,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("CRYPT_H", true),
     ("DEVICEATLAS", false),
     ("EPOLL", true),
-    ("FCGI", false),
+    ("FCGI", true),
     ("GETADDRINFO", true),
     ("H2", true),
     ("HAVE_TCP_MD5SIG", true),
@@ -95,7 +95,8 @@ pub fn full() -> String {
          Built with Lua version : Lua 5.4\nAvailable polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n\
          (protocols marked as <default> cannot be specified using 'proto' keyword)\n  \
-         h2 : mode=HTTP  side=FE|BE  mux=H2    flags=HTX|HOL_RISK|NO_UPG\n  \
+         h2 : mode=HTTP  side=FE|BE  mux=H2    flags=HTX|HOL_RISK|NO_UPG\n       \
+         fcgi : mode=HTTP  side=BE     mux=FCGI  flags=HTX|HOL_RISK|NO_UPG\n  \
          <default> : mode=HTTP  side=FE|BE  mux=H1    flags=HTX\n         \
          h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \

@@ -39,6 +39,7 @@ pub mod dump;
 pub mod entry;
 pub mod env;
 pub mod expr;
+pub mod fcgi;
 pub mod fetch;
 pub mod filter;
 #[cfg(any(test, fuzzing))]

@@ -97,6 +97,9 @@ pub struct StreamOf {
     pub reset: Option<u32>,
 }
 
+/// Parameters of an application of FastCGI: names and values.
+pub type Params = Vec<(Box<[u8]>, Box<[u8]>)>;
+
 /// What the engine does to the way the response ends or the request is forwarded, as rules decided.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
@@ -130,6 +133,8 @@ pub struct Decisions {
     pub dst: Option<Peer>,
     /// Source set by `set-src`/`set-src-port` on this transaction.
     pub src: Option<Peer>,
+    /// What rules set for an application of FastCGI, in the order of the names.
+    pub params: Params,
 }
 
 /// Bytes of one direction.

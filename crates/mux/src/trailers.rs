@@ -7,9 +7,9 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll, Waker};
 
-use base::slab::Key;
-use wire::h2::Connection;
 use wire::head::Head;
+
+use crate::carrier::Carrier;
 
 /// What follows a body.
 #[derive(Default)]
@@ -52,11 +52,11 @@ impl Trailers {
     }
 
     /// Ends a stream with what follows its body; `false` while that is not known.
-    pub fn send(&self, stream: Key, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+    pub fn send(&self, carrier: &mut impl Carrier, out: &mut Vec<u8>) -> bool {
         match &*self.state.borrow() {
             State::Awaited => return false,
-            State::Nothing => drop(connection.send(stream, &[], true, out)),
-            State::Fields(head) => connection.send_trailers(stream, head, out),
+            State::Nothing => drop(carrier.send(&[], true, out)),
+            State::Fields(head) => carrier.trailers(head, out),
         }
         true
     }

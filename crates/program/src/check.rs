@@ -33,8 +33,8 @@ pub struct Check {
     pub sni_auto: bool,
     /// `check-alpn`.
     pub alpn: Option<Vec<Vec<u8>>>,
-    /// `check-proto h2`, or the traffic's `proto h2`.
-    pub h2: bool,
+    /// `check-proto`, or the traffic's `proto`.
+    pub proto: crate::proto::Proto,
     /// `check-send-proxy`.
     pub send_proxy: bool,
     /// `check-via-socks4`: connections go through the server's SOCKS4 proxy.
@@ -132,7 +132,7 @@ pub enum Step {
         /// `alpn`.
         alpn: Option<Vec<Vec<u8>>>,
         /// `proto`: whether it is HTTP/2.
-        proto: Option<bool>,
+        proto: Option<crate::proto::Proto>,
         /// `via-socks4`.
         via_socks4: bool,
         /// `linger`: close normally instead of with a reset.

@@ -10,6 +10,7 @@
 
 pub mod address;
 pub mod check;
+pub mod fcgi;
 pub mod filter;
 pub mod forward;
 pub mod global;
@@ -19,6 +20,7 @@ pub mod names;
 pub mod options;
 pub mod peers;
 pub mod persist;
+pub mod proto;
 pub mod proxy;
 pub mod server;
 pub mod stats;

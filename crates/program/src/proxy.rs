@@ -66,6 +66,8 @@ pub struct Proxy {
     pub timeouts: Timeouts,
     /// Flags.
     pub options: Options,
+    /// `use-fcgi-app`.
+    pub fcgi: Option<crate::fcgi::Application>,
     /// Rule sets.
     pub rules: Rules,
     /// `bind`.
@@ -203,6 +205,7 @@ impl Proxy {
             description: None,
             timeouts: self.timeouts,
             options: self.options.clone(),
+            fcgi: None,
             rules: self.rules.clone(),
             binds: Vec::new(),
             maxconn: 0,

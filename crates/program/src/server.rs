@@ -8,6 +8,7 @@ use balance::HashKey;
 
 use crate::address::Source;
 use crate::check::{Agent, Check};
+use crate::proto::Proto;
 
 /// What `send-proxy` and its variants send.
 #[derive(Clone, Default)]
@@ -234,8 +235,8 @@ pub struct Server {
     pub settings: Settings,
     /// `ssl`, be it switched off now: see [`Server::tls`].
     pub tls: Option<ServerTls>,
-    /// `proto h2`: HTTP/2 without negotiation.
-    pub h2: bool,
+    /// `proto`: what is spoken without negotiation.
+    pub proto: Proto,
     /// In a backend of logs the sink that takes its lines, by index of the program.
     pub log_sink: Option<usize>,
 }

@@ -1,5 +1,5 @@
-//! Floor 1: sans-IO codecs: the message head, HTTP/1, HTTP/2 with HPACK, PROXY protocol, DNS, SPOP, syslog
-//! lines, HTTP dates.
+//! Floor 1: sans-IO codecs: the message head, HTTP/1, HTTP/2 with HPACK, PROXY protocol, DNS, FastCGI, SPOP,
+//! syslog lines, HTTP dates.
 //!
 //! Nothing here knows a socket, a clock or a proxy: bytes go in, facts and bytes come out. What a peer sends
 //! never panics; each parser is total and says where and why it stopped.
@@ -7,6 +7,7 @@
 
 pub mod caching;
 pub mod dns;
+pub mod fcgi;
 pub mod fuzzing;
 pub mod h2;
 pub mod handover;

@@ -14,7 +14,7 @@ use super::rules::{Parse, Parsed};
 use crate::draft::{Draft, LineRef};
 use crate::names::Resolver;
 use crate::notes::refusal;
-use crate::proxy::filter::{PLANNED, known};
+use crate::proxy::filter::known;
 use crate::units;
 
 /// Filters of the frontend come before those of another proxy.
@@ -24,6 +24,8 @@ impl Parse<'_, '_, '_> {
     /// All filters of a proxy, before any of its rules.
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
         let kinds = self.kinds(p);
+        let base = if p.kind.is_front() { 0 } else { BACKENDS };
+        self.unwritten_application(p, &kinds, base, out);
         self.unwritten(p, &kinds, out);
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
@@ -31,6 +33,10 @@ impl Parse<'_, '_, '_> {
             let order = [0, 1].map(|side| order(p, side, &kind, number));
             if kind == "trace" {
                 out.traces.extend(self.run(line, 2, |w, _, _| trace(w, order)));
+                continue;
+            }
+            if kind == "fcgi-app" {
+                self.application(*at, p, order, out);
                 continue;
             }
             if kind == "cache" {
@@ -176,9 +182,6 @@ fn named(
     };
     if let Some(made) = registry.parse_filter(kind, words, &place, names) {
         return made;
-    }
-    if PLANNED.contains(&kind) {
-        return Err(Fault::new(format!("'filter {kind}' is not supported yet by Harrier (planned)")));
     }
     let list: Vec<String> =
         known(registry).into_iter().map(|(known, tag)| format!("    [{tag}] {known}")).collect();

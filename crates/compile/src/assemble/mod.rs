@@ -4,6 +4,7 @@ mod adoption;
 mod bind_tls;
 mod binds;
 mod checks;
+mod fcgi;
 mod filters;
 mod formats;
 mod forward;
@@ -181,6 +182,7 @@ pub(crate) fn program(
         assembly.defaults(section, notes);
     }
     assembly.healthchecks(&drafts.healthchecks, notes);
+    assembly.applications(&drafts.applications, notes);
     let mut finished = assembly.proxies(&drafts.proxies, notes);
     assembly.extended(&mut finished, notes);
     let set_vars = assembly.set_vars(&drafts.global.vars, notes);

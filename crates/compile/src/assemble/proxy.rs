@@ -6,7 +6,7 @@ use lang::logfmt::Waits;
 use lang::places::Place;
 use program::Mode;
 use program::log::Logging;
-use program::options::{Forwarded, ForwardedValue, Options};
+use program::options::{Forwarded, ForwardedValue, Options, RestrictNames};
 use program::persist::Cookie;
 use program::proxy::{Balance, Proxy, Switch, SwitchTo};
 use program::server::Settings;
@@ -87,6 +87,25 @@ impl Assembly<'_> {
         checks::http_switches(p, notes);
     }
 
+    /// What has no effect in a backend of logs or of agents.
+    fn odd_backend(&mut self, p: &Draft, parsed: &Parsed, notes: &mut Diagnostics) {
+        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, parsed, notes);
+    }
+
+    /// The format of unique ids, and what log lines wait for.
+    fn unique_id(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        log: &mut program::log::Logging,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<lang::LogFormat>> {
+        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
+        self.waits(p, log, unique.as_deref());
+        unique
+    }
+
     /// The proxy with all its parts, and what is said of how they fit together.
     fn fitted(
         &mut self,
@@ -102,10 +121,8 @@ impl Assembly<'_> {
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
-        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        self.agents_backend(p, &parsed, notes);
-        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
-        self.waits(p, &mut log, unique.as_deref());
+        self.odd_backend(p, &parsed, notes);
+        let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {
             name: p.name.clone(),
@@ -116,7 +133,8 @@ impl Assembly<'_> {
             disabled: p.disabled,
             description: p.description.clone(),
             timeouts: p.timeouts,
-            options: options(p),
+            options: options(p, parsed.application.is_some()),
+            fcgi: self.application(p, &parsed, notes),
             rules: parsed.rules,
             binds,
             maxconn: p.maxconn.unwrap_or(0),
@@ -405,9 +423,15 @@ fn targets(switching: &[Switch]) -> impl Iterator<Item = Option<u32>> {
     })
 }
 
-/// Options with what the mode says of those that were not named.
-fn options(p: &Draft) -> Options {
+/// Options with what the mode, and an application of FastCGI, say of those that were not named.
+fn options(p: &Draft, filtered: bool) -> Options {
     let mut options = p.options.clone();
+    let fcgi = filtered || p.fcgi_app.is_some();
+    // Applications are told the length of a body, which one in chunks has only when it is there.
+    options.http_buffer_request |= fcgi;
+    if fcgi && !p.restricted {
+        options.restrict_names = RestrictNames::Delete;
+    }
     options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
     options.connection = p.connection.unwrap_or_default();
     options.client_keepalive = p.keepalive.0.then_some(p.figures.0);

@@ -34,6 +34,8 @@ pub(super) struct Parsed {
     pub late: Vec<String>,
     /// Sets of rules that are left out in TCP mode.
     pub ignored: Vec<&'static str>,
+    /// What `filter fcgi-app` names, and where.
+    pub application: Option<(Box<str>, syntax::Span)>,
 }
 
 /// One line being parsed: where faults and warnings go.
@@ -118,6 +120,16 @@ impl<'g> Parse<'_, 'g, '_> {
         self.names.filters.push(filter);
     }
 
+    /// An application of FastCGI by name.
+    pub(super) fn application_of(&self, name: &str) -> Option<&program::fcgi::Application> {
+        self.names.memory.application(name)
+    }
+
+    /// Refuses a line once all are read.
+    pub(super) fn refuse_late(&mut self, line: &Line, text: String) {
+        self.notes.push(refusal(line.span(), text));
+    }
+
     /// Refuses a line.
     pub(super) fn refuse(&mut self, line: &Line, text: String) {
         self.notes.alert(line.span(), text);
@@ -151,13 +163,23 @@ impl Parse<'_, '_, '_> {
     }
 }
 
-impl Assembly<'_> {
+impl<'g> Assembly<'g> {
+    /// What parses the lines of a section with the names of a proxy.
+    pub(super) fn parse<'a>(
+        &'a mut self,
+        index: usize,
+        p: &Draft,
+        notes: &'a mut Diagnostics,
+    ) -> Parse<'a, 'g, 'a> {
+        let (tree, registry, sources) = (self.ground.tree, self.ground.registry, self.ground.sources);
+        let names = self.resolver(index, p, LineRef { section: 0, line: 0 });
+        Parse { names, notes, section: p.section, sources, tree, registry }
+    }
+
     /// Parses all rules of a proxy.
     pub(super) fn rules(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Parsed {
-        let (tree, registry, sources) = (self.ground.tree, self.ground.registry, self.ground.sources);
         let mut places = std::mem::take(&mut self.rule_places);
-        let names = self.resolver(index, p, LineRef { section: 0, line: 0 });
-        let mut parse = Parse { names, notes, section: p.section, sources, tree, registry };
+        let mut parse = self.parse(index, p, notes);
         parse.acls(p);
         let mut out = Parsed::default();
         parse.filters(p, &mut out);
@@ -175,7 +197,7 @@ impl Assembly<'_> {
 const HTTP_SETS: [&str; 4] = ["http-request", "http-response", "http-after-response", "redirect"];
 
 impl Parse<'_, '_, '_> {
-    fn acls(&mut self, p: &Draft) {
+    pub(super) fn acls(&mut self, p: &Draft) {
         for lines in self.acl_order(p) {
             let (mut first, mut tests) = (None, Vec::new());
             for at in lines {

@@ -8,6 +8,7 @@ use base::time::Mono;
 use model::server::{Configured, Op, Target, admin};
 use program::Mode;
 use program::check::{Agent, Check};
+use program::proto::Proto;
 use program::server::{PortMap, Probed, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
@@ -367,7 +368,7 @@ fn finished(
         source: server.source.clone().or_else(|| p.source.clone()),
         send_proxy: parts.send_proxy,
         pool_conn_name: parts.pool_conn_name,
-        h2: server.proto == Some(Mux::H2),
+        proto: server.proto.map_or(Proto::Usual, Mux::unasked),
         log_sink: None,
         fqdn: match &server.place {
             Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
@@ -396,20 +397,9 @@ fn protocols(
     notes: &mut Diagnostics,
 ) {
     let name = &server.name;
-    let mut planned = |mux: Mux| {
-        let text = format!(
-            "{} : MUX protocol '{}' of server '{name}' is not supported yet by Harrier (planned).",
-            p.label(),
-            mux.name()
-        );
-        notes.push(refusal(server.span, text));
-    };
     let traffic = server.proto.map(|mux| (mux, mux.towards_servers(p.mode)));
     let mode = if ruleset.http { Mode::Http } else { Mode::Tcp };
     let checks = server.check_proto.filter(|_| server.check).map(|mux| (mux, mux.towards_servers(mode)));
-    for (mux, _) in [traffic, checks].into_iter().flatten().filter(|(_, fit)| *fit == Fit::Planned) {
-        planned(mux);
-    }
     if let Some((mux, Fit::Unusable)) = traffic {
         let text = format!(
             "{} : MUX protocol '{}' is not usable for server '{name}' at [{}].",
@@ -460,7 +450,7 @@ fn check(
         alpn: server.tls.check_alpn.clone(),
         // The protocol stays that of the service where the port is another one; only TLS and PROXY headers
         // don't.
-        h2: server.check_proto.or(server.proto) == Some(Mux::H2),
+        proto: server.check_proto.or(server.proto).map_or(Proto::Usual, Mux::unasked),
         connector,
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version().is_some(),

@@ -228,6 +228,10 @@ pub(crate) struct Draft {
     pub backlog: Option<u32>,
     pub rate_limit: u32,
     pub binds: Vec<BindDraft>,
+    /// `use-fcgi-app`.
+    pub fcgi_app: Option<Named>,
+    /// `option http-restrict-req-hdr-names` was said.
+    pub restricted: bool,
     /// `ssl-f-use` lines.
     pub certificates: Vec<(Vec<Box<str>>, Span)>,
     pub switching: Vec<LineRef>,

@@ -1,6 +1,6 @@
 //! `filter` and `filter-sequence`: kept as positions until tables and expressions are known.
 
-use crate::draft::{Draft, Kind};
+use crate::draft::{Draft, Kind, Named};
 use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step};
 
@@ -20,14 +20,31 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "The order of the filters of one direction; those left out don't work.",
         "",
     ),
+    entry("use-fcgi-app", Places::ALL, application, "The application of FastCGI behind the servers.", ""),
 ];
 
-/// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
-const BUILT_IN: &[(&str, &str)] =
-    &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("cache", "CACHE"), ("trace", "TRACE")];
+fn application(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    if !p.kind.is_back() {
+        return Err(s.fail("'use-fcgi-app' only available in backend or listen section"));
+    }
+    let word = s.word("'use-fcgi-app' expects <name> as argument")?;
+    let named = Named { name: word.text().into(), span: word.span() };
+    s.args.eat_rest();
+    if p.fcgi_app.as_ref().is_some_and(|before| before.name != named.name) {
+        return Err(s.fail("'use-fcgi-app' : only one fcgi-app supported per backend"));
+    }
+    p.fcgi_app = Some(named);
+    Ok(())
+}
 
-/// Filters of HAProxy that no extension may have added yet.
-pub(crate) const PLANNED: &[&str] = &["fcgi-app"];
+/// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("bwlim-in", "BWLIM"),
+    ("bwlim-out", "BWLIM"),
+    ("cache", "CACHE"),
+    ("fcgi-app", "FCGI"),
+    ("trace", "TRACE"),
+];
 
 /// All filters by name, with their tags, in the order in which they are listed.
 pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {

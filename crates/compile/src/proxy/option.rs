@@ -189,6 +189,7 @@ fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             return Err(s.fail(text));
         }
     };
+    p.restricted = true;
     s.end_of_option()
 }
 

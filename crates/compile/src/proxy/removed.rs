@@ -23,7 +23,6 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "",
     ),
     later("quic-initial"),
-    later("use-fcgi-app"),
     gone("clitimeout"),
     gone("contimeout"),
     gone("srvtimeout"),

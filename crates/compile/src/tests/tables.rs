@@ -139,6 +139,7 @@ fn every_part_and_word_of_a_section_compiles() {
                 "userlist" => "userlist x\n user ann\n user bob\n".to_owned(),
                 "traces" => "traces\n".to_owned(),
                 "cache" => "cache x\n total-max-size 2\n".to_owned(),
+                "fcgi-app" => "fcgi-app x\n docroot /x\n".to_owned(),
                 place => format!("{place} x\n"),
             },
             _ => continue,

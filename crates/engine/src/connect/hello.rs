@@ -37,7 +37,7 @@ pub(super) fn early(
     speaks: Speaks,
 ) -> bool {
     let known = match speaks {
-        Speaks::Plain | Speaks::H2 => true,
+        Speaks::Plain | Speaks::H2 | Speaks::Fcgi => true,
         Speaks::H1 => false,
         Speaks::Asks | Speaks::AsksH2 => {
             let spoken = stream.worker.farm.pools.spoke_h2(stream.backend_index(), server);

@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
 use program::server::Server;
 use rt::Notify;
@@ -50,9 +51,12 @@ pub(super) fn announce(
     if proxy.reuse == Reuse::Never || config.pool_max_conn == 0 {
         return None;
     }
-    let limits = mux::h2::server_limits(&stream.worker.shared.program.global.tune, false);
+    let limit = match &proxy.fcgi {
+        Some(fcgi) if config.proto == Proto::Fcgi => fcgi.app.most,
+        _ => mux::h2::server_limits(&stream.worker.shared.program.global.tune, false).streams,
+    };
     let most = usize::try_from(config.max_reuse).unwrap_or(usize::MAX);
-    let streams = if limits.streams == 0 { usize::MAX } else { limits.streams as usize };
+    let streams = if limit == 0 { usize::MAX } else { limit as usize };
     let opening = Rc::new(Opening {
         identity,
         session: stream.client.conn().serial,

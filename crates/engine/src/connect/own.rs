@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use farm::pool::{Identity, Idle};
 use model::server::admin;
-use mux::h2::Mux;
+use mux::Mux;
 
 use crate::own::Kept;
 use crate::stream::Stream;

@@ -9,7 +9,7 @@ use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
-    Next, Owed, Rest, answer, awaiting, cached, captures, early, forward, headers, replaced, request,
+    Next, Owed, Rest, answer, awaiting, cached, captures, cgi, early, forward, headers, replaced, request,
     response, retry, rules,
 };
 use crate::choose::{self, Wish};
@@ -123,7 +123,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         return cached::serve(stream).await;
     }
     captures::request_cookie(stream);
-    if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
+    if let Step::Done(next) = cgi::finish_head(stream).await {
         return next;
     }
     let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };

@@ -3,7 +3,7 @@
 use farm::check::{self, Seen};
 use link::transport::Early;
 use model::term::{Cause, Phase};
-use mux::h2::Call;
+use mux::Call;
 use program::Proxy;
 use rt::Buf;
 use wire::head::Known;

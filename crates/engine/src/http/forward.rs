@@ -7,7 +7,7 @@ use lang::env::Side;
 use link::pump::{Break, End, Framing, Half, Outer};
 use link::transport::Transport;
 use model::term::{Cause, Phase};
-use mux::h2::Call;
+use mux::Call;
 use program::Proxy;
 use rt::Buf;
 use wire::http1::Body;

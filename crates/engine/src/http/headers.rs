@@ -16,7 +16,7 @@ use crate::departure::is_sent_away;
 use crate::stream::Stream;
 use wire::http1::{self, Body};
 
-/// The head does not fit a buffer.
+/// The head does not fit a buffer, or can't be told in the server's terms.
 #[derive(Debug)]
 pub struct TooLarge;
 
@@ -37,6 +37,11 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     if let Some(call) = stream.upstream.as_ref().and_then(|up| up.call.as_ref()) {
         let mut head = Head::request();
         head.copy_from(&stream.txn.req);
+        if stream.txn.server_conn.http_major < 2 {
+            let params = super::cgi::params(stream).ok_or(TooLarge)?;
+            call.submit_with(head, params);
+            return Ok(());
+        }
         let scheme = head.default_scheme();
         let passed = !proxy.options.drop_request_trailers;
         let part = stream.client.part.as_ref().filter(|_| passed);

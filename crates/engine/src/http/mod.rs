@@ -9,6 +9,7 @@ mod awaiting;
 pub mod cacheable;
 mod cached;
 pub(crate) mod captures;
+mod cgi;
 pub mod early;
 pub mod exchange;
 mod failed;

@@ -2,7 +2,7 @@
 //! and what becomes of the connections that brought them.
 
 use link::pump::{Framing, Half};
-use mux::h2::Call;
+use mux::Call;
 use rt::Buf;
 
 use super::headers;
@@ -13,9 +13,15 @@ use crate::stream::Stream;
 /// of HTTP/2 added to make it one of HTTP/1. Its framing is not there by now ([`super::response::note`]).
 pub fn head_size(stream: &Stream<'_>, interim: bool) -> (u64, i64) {
     let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    let framed = super::response::is_framed(stream);
+    if let Some(call) = call.filter(|call| !interim && call.speaks_fcgi()) {
+        let added = call.added();
+        let framing = if framed { b"transfer-encoding: chunked".len() as i64 - 2 } else { 0 };
+        return (headers::without(headers::counted(&stream.txn.res), added), added + framing);
+    }
     let added = call.filter(|_| !interim).map_or(0, Call::added);
     let reason = call.map_or(0, |_| stream.txn.res.reason().len() as i64);
-    let there = if super::response::is_framed(stream) { 0 } else { added };
+    let there = if framed { 0 } else { added };
     (headers::without(headers::counted(&stream.txn.res), there + reason), added + reason)
 }
 

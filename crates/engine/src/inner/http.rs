@@ -5,7 +5,7 @@
 //! Requests are written in the form of HTTP/1. Where HTTP/2 was agreed on, the exchange is a stream inside
 //! the worker (`mux::h2`), which has the same form.
 
-use mux::h2::{self, Call};
+use mux::{Call, Owner, h2};
 use rt::Socket;
 use wire::head::Head;
 use wire::http1::{Body, Limits, Parsed, Scanner, parse_response, response_body};
@@ -74,7 +74,7 @@ impl Exchange {
     /// Speaks HTTP/2 from here on.
     fn multiplex(&mut self, worker: &Worker) -> Result<(), Fault> {
         let (near, far) = Socket::local().map_err(|_| Fault::Refused)?;
-        let owner = h2::Owner::alone(worker.index, None);
+        let owner = Owner::alone(worker.index, None);
         let limits = h2::server_limits(&worker.shared.program.global.tune, false);
         let call = Call::with(h2::start(self.line.replace(near.into()), limits, owner, None, 0), far);
         call.submit(None, b"https", None);

@@ -10,7 +10,8 @@ use link::handshake::{self, Refused, Shaken};
 use link::timed;
 pub use link::timed::Trouble;
 use link::transport::Transport;
-use mux::h2::{self, Call};
+use mux::{Call, Owner, h2};
+use program::proto::Proto;
 use rt::{Addr, Buf, ConnectOptions, Socket, Timer};
 use tls::Handshake;
 
@@ -89,13 +90,13 @@ impl Contact {
         self.socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
     }
 
-    /// Speaks HTTP/2 from here on; what is sent and received stays in the form of HTTP/1.
-    pub fn multiplex(&mut self, worker: &Rc<FarmWorker>, at: At) {
+    /// Speaks HTTP/2 or FastCGI from here on; what is sent and received stays in the form of HTTP/1.
+    pub fn multiplex(&mut self, worker: &Rc<FarmWorker>, at: At, proto: Proto) {
         let Ok((near, far)) = Socket::local() else { return };
         let socket = std::mem::replace(&mut self.socket, near.into());
         let program = &worker.farm.program;
         let proxy = program.proxy(at.proxy);
-        let owner = h2::Owner {
+        let owner = Owner {
             worker: worker.index,
             backend: Some(proxy.state.clone()),
             patience: proxy.timeouts.server,
@@ -105,10 +106,21 @@ impl Contact {
             moves: 0,
             most: 1,
             ping: None,
+            returns: None,
+            fcgi: proto == Proto::Fcgi,
             pool: Box::new(Home::of(worker, at)),
         };
-        let limits = h2::server_limits(&program.global.tune, true);
-        let call = Call::with(h2::start(socket, limits, owner, None, 0), far);
+        let tune = &program.global.tune;
+        let mux = match (proto, &proxy.fcgi) {
+            (Proto::Fcgi, Some(fcgi)) => {
+                let setup = mux::fcgi::Setup { app: fcgi.app.clone(), most: tune.bufsize, errors: None };
+                mux::fcgi::start(socket, setup, owner, None, 0)
+            }
+            // Without an application there is nothing to ask for.
+            (Proto::Fcgi, None) => return,
+            _ => h2::start(socket, h2::server_limits(tune, true), owner, None, 0),
+        };
+        let call = Call::with(mux, far);
         // HAProxy's checks say so in the clear, too.
         call.submit(None, b"https", None);
         self.call = Some(call);

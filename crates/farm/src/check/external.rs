@@ -10,6 +10,7 @@ use model::server::Target;
 use program::Mode;
 use program::address::Listen;
 use program::check::{Check, External};
+use program::proto::Proto;
 use rt::sys::{ProgramEnd, ProgramSpec, run_program};
 
 use super::script::Timing;
@@ -62,7 +63,8 @@ fn spec(worker: &FarmWorker, at: At, external: &External) -> ProgramSpec {
     let args = vec![or_unused(&proxy_addr), or_unused(&proxy_port), addr.clone(), or_unused(&port)];
     let state = &server.state;
     let proto = match proxy.mode {
-        Mode::Http if server.h2 => "h2",
+        Mode::Http if server.proto == Proto::H2 => "h2",
+        Mode::Http if server.proto == Proto::Fcgi => "fcgi",
         Mode::Http => "h1",
         _ => "tcp",
     };

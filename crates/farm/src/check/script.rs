@@ -137,7 +137,7 @@ impl Script<'_> {
                 socks: self.check.via_socks4,
                 linger: false,
                 tls,
-                h2: self.check.h2,
+                proto: self.check.proto,
                 delay_ack: !listens(first),
                 place: None,
                 what,

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use link::transport::Transport;
+use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
 use program::server::PortMap;
 use rt::Addr;
@@ -21,6 +22,10 @@ pub async fn idle_for_check(
     name: Option<&str>,
 ) -> Option<Transport> {
     let server = &*proxy.servers.get(at.server as usize)?;
+    if server.proto == Proto::Fcgi {
+        // A check would have to know what was said on it.
+        return None;
+    }
     let moves = server.state.moves();
     let source = server.source.is_some() || proxy.source.is_some();
     if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {

@@ -17,7 +17,7 @@ use base::grow::Grow;
 use link::transport::Transport;
 use model::Server;
 use model::server_conns::{Seat, is_safe};
-use mux::h2::Mux;
+use mux::Mux;
 use program::Program;
 use rt::{Mono, Quay};
 

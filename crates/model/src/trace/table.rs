@@ -125,6 +125,21 @@ events! {
 }
 
 events! {
+    /// Events of FastCGI.
+    fcgi FCGI_EVENTS
+        NEW "fconn_new": "a connection begins",
+        END "fconn_end": "a connection is over",
+        ERR "fconn_err": "a connection broke",
+        RX_RECORD "rx_record": "a record has come",
+        RX_GETVAL "rx_get_values": "an application tells its limits",
+        RX_STDOUT "rx_stdout": "a piece of a response has come",
+        RX_STDERR "rx_stderr": "an application tells of errors",
+        RX_ENDREQ "rx_end_req": "an application has ended a request",
+        TX_ABORT "tx_abort": "a request is given up",
+        STREAM_NEW "fstrm_new": "a request begins",
+}
+
+events! {
     /// Events of checks.
     check CHECK_EVENTS
         START "hchck_start": "a check begins",
@@ -187,7 +202,7 @@ events! {
 }
 
 /// How many sources there are.
-pub const COUNT: usize = 9;
+pub const COUNT: usize = 10;
 
 /// HTTP/2.
 pub static H2: Source = Source::new(Table {
@@ -248,6 +263,16 @@ pub static PEERS: Source = Source::new(Table {
     own: ("peer", "the peer that began the trace"),
 });
 
+/// FastCGI.
+pub static FCGI: Source = Source::new(Table {
+    name: "fcgi",
+    about: "connections of FastCGI",
+    events: FCGI_EVENTS,
+    verbosities: RICH,
+    locks: STREAMED,
+    own: ("fstrm", "the request that began the trace"),
+});
+
 /// Checks.
 pub static CHECK: Source = Source::new(Table {
     name: "check",
@@ -288,7 +313,7 @@ pub static SESSION: Source = Source::new(Table {
     own: NONE,
 });
 
-static SOURCES: [&Source; COUNT] = [&H2, &SSL, &H1, &STREAM, &PEERS, &CHECK, &APPLET, &PT, &SESSION];
+static SOURCES: [&Source; COUNT] = [&H2, &FCGI, &SSL, &H1, &STREAM, &PEERS, &CHECK, &APPLET, &PT, &SESSION];
 
 /// All sources, in the order of the lists.
 pub fn sources() -> &'static [&'static Source; COUNT] {

@@ -15,11 +15,12 @@ use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::Method;
 
+use super::frames::Frames;
 use super::line::Line;
-use super::outbox::Outbox;
 use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
 use super::{Arrival, Host, Receipt, Settings, tally, traced};
+use crate::outbox::Outbox;
 use model::trace::{h2, level};
 
 /// Turns before other tasks get theirs.
@@ -402,7 +403,8 @@ impl<H: Host> Serving<'_, H> {
 
     fn forget(&mut self, stream: Key, code: Option<Code>) {
         if let Some(mut line) = self.lines.take(stream) {
-            line.up.abandon(stream, &mut self.connection, &mut self.out.bytes);
+            let connection = &mut self.connection;
+            line.up.abandon(&mut Frames { stream, connection }, &mut self.out.bytes);
             line.receipt.reset.set(code.map(|code| code.0));
             self.counters(|c| c.open_streams.dec());
         }
@@ -440,7 +442,8 @@ impl<H: Host> Serving<'_, H> {
                 self.connection.reset(line.stream, Code::CANCEL, &mut out.bytes);
             }
             if stuck || line.is_over(&mut self.connection, &mut out.bytes) {
-                line.up.abandon(line.stream, &mut self.connection, &mut out.bytes);
+                let connection = &mut self.connection;
+                line.up.abandon(&mut Frames { stream: line.stream, connection }, &mut out.bytes);
                 self.gave_up |= line.is_given_up();
                 self.lines.remove(place);
                 self.counters(|c| c.open_streams.dec());

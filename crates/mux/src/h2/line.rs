@@ -11,9 +11,10 @@ use wire::http1::{Body, Limits, Parsed, parse_response, response_body};
 use wire::method::Method;
 
 use super::Receipt;
-use super::delivery::Delivery;
-use super::outbox::Outbox;
-use super::pickup::{Pickup, Stage};
+use super::frames::Frames;
+use crate::delivery::Delivery;
+use crate::outbox::Outbox;
+use crate::pickup::{Pickup, Stage};
 
 /// A stream.
 pub struct Line {
@@ -59,7 +60,7 @@ impl Line {
 
     /// Gives the task what came for it; whether something moved.
     pub fn upload(&mut self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
-        self.up.push(cx, &self.link, self.stream, connection, out)
+        self.up.push(cx, &self.link, &mut Frames { stream: self.stream, connection }, out)
     }
 
     /// Sends what the task has for the client; whether something moved.
@@ -94,7 +95,7 @@ impl Line {
     }
 
     fn send(&mut self, connection: &mut Connection, out: &mut Outbox) -> bool {
-        self.down.send(self.stream, connection, out).unwrap_or_else(|_| {
+        self.down.send(&mut Frames { stream: self.stream, connection }, out).unwrap_or_else(|_| {
             self.abort(Code::INTERNAL_ERROR, connection, out);
             true
         })

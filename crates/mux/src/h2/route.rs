@@ -10,10 +10,11 @@ use wire::head::{Head, Known};
 use wire::http1::{Body, request_body, response_body, upgrades};
 use wire::method::Method;
 
-use super::delivery::Delivery;
-use super::fate::Fate;
-use super::outbox::Outbox;
-use super::pickup::{Pickup, Stage};
+use super::frames::Frames;
+use crate::delivery::Delivery;
+use crate::fate::Fate;
+use crate::outbox::Outbox;
+use crate::pickup::{Pickup, Stage};
 use crate::trailers::Trailers;
 use crate::websocket;
 
@@ -120,7 +121,10 @@ impl Route {
 
     /// Moves what there is; whether something moved.
     pub fn turn(&mut self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Outbox) -> bool {
-        let mut moved = self.down.push(cx, &self.link, self.stream, connection, &mut out.bytes);
+        let mut moved = {
+            let frames = &mut Frames { stream: self.stream, connection };
+            self.down.push(cx, &self.link, frames, &mut out.bytes)
+        };
         if out.is_full() {
             return moved;
         }
@@ -136,7 +140,7 @@ impl Route {
     }
 
     fn send(&mut self, connection: &mut Connection, out: &mut Outbox) -> bool {
-        self.up.send(self.stream, connection, out).unwrap_or_else(|_| {
+        self.up.send(&mut Frames { stream: self.stream, connection }, out).unwrap_or_else(|_| {
             connection.reset(self.stream, Code::INTERNAL_ERROR, &mut out.bytes);
             true
         })

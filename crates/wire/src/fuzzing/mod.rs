@@ -8,6 +8,7 @@
 mod caching;
 mod chunk;
 mod dns;
+mod fcgi;
 mod h2;
 mod http1;
 mod messages;
@@ -19,6 +20,7 @@ mod translate;
 pub use caching::caching;
 pub use chunk::chunk;
 pub use dns::dns;
+pub use fcgi::fcgi;
 pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
 pub use messages::syslog;

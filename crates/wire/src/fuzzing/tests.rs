@@ -84,3 +84,8 @@ fn messages_of_syslog() {
 fn frames_of_spoe_agents() {
     each_seed("spop", super::spop);
 }
+
+#[test]
+fn fastcgi_responders() {
+    each_seed("fcgi", super::fcgi);
+}

@@ -9,6 +9,7 @@ mod checks;
 mod cuts;
 mod extensions;
 mod facts;
+mod fcgi;
 mod filters;
 mod h2;
 mod h2_bytes;

@@ -123,7 +123,7 @@ impl<'g> Reader<'g, '_> {
                 "send-proxy" => send_proxy = true,
                 "linger" => linger = true,
                 "comment" => comment = Some(self.comment()?),
-                "proto" => proto = Some(self.proto()? == Mux::H2),
+                "proto" => proto = Some(self.proto()?.unasked()),
                 "ssl" => ssl = true,
                 "sni" => sni = Some(self.value("sni", "a SNI")?.text().into()),
                 "alpn" => {
@@ -159,9 +159,6 @@ impl<'g> Reader<'g, '_> {
         let http = self.line.keyword() == "http-check";
         match mux.towards_servers(if http { Mode::Http } else { Mode::Tcp }) {
             Fit::Spoken => Ok(mux),
-            Fit::Planned => {
-                Err(self.fail(format!("'proto' : '{word}' is not supported yet by Harrier (planned)")))
-            }
             Fit::Unusable => {
                 let keyword = self.line.keyword();
                 Err(self.fail(format!("'proto' : invalid MUX protocol '{word}' for {keyword}")))

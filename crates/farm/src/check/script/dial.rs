@@ -8,6 +8,7 @@ use link::handshake::Refused;
 use model::check::{CheckResult, CheckStatus};
 use model::vars::Owned;
 use program::check::{PortFrom, Step};
+use program::proto::Proto;
 use rt::Addr;
 
 use super::{Script, connect_status, failure, options};
@@ -27,7 +28,7 @@ pub(super) struct Target<'c> {
     /// TLS, with its server name and protocols.
     pub(super) tls: Option<Spoken>,
     /// HTTP/2 without negotiation.
-    pub(super) h2: bool,
+    pub(super) proto: Proto,
     /// The SYN-ACK is acknowledged with what is said next. A check that only connects never lets the server's
     /// program see its connection: the reset that ends it comes instead.
     pub(super) delay_ack: bool,
@@ -56,7 +57,7 @@ impl Script<'_> {
                 socks: self.check.via_socks4,
                 linger: false,
                 tls: self.spoken(),
-                h2: self.check.h2,
+                proto: self.check.proto,
                 delay_ack,
                 place,
                 what: String::new(),
@@ -73,8 +74,8 @@ impl Script<'_> {
         let (own_sni, own_alpn) = inherited.unwrap_or_default();
         let tls = speaks.then(|| (sni.clone().or(own_sni), alpn.clone().or(own_alpn)));
         let socks = *via_socks4 || (*default && self.check.via_socks4);
-        let h2 = proto.unwrap_or(*default && self.check.h2);
-        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, h2, delay_ack, place, what }
+        let proto = proto.unwrap_or(if *default { self.check.proto } else { Proto::Usual });
+        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, proto, delay_ack, place, what }
     }
 
     /// The port that an expression names; one that names none leaves the server's.
@@ -156,11 +157,12 @@ impl Script<'_> {
         if let Some((sni, alpn)) = to.tls {
             self.secure(&mut link, sni, alpn, &place).await?;
         }
-        if self.check.ruleset.http && (to.h2 || link.agreed_h2()) {
+        let proto = if link.agreed_h2() { Proto::H2 } else { to.proto };
+        if self.check.ruleset.http && proto != Proto::Usual {
             if link.flush(&mut self.timer).await.is_err() {
                 return Err(failure(CheckStatus::SockErr, place));
             }
-            link.multiplex(self.worker, self.at);
+            link.multiplex(self.worker, self.at, proto);
         }
         self.link = Some(link);
         Ok(())

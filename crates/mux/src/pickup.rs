@@ -5,13 +5,12 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use base::slab::Key;
 use rt::{Buf, Socket};
-use wire::h2::Connection;
 use wire::head::Head;
 use wire::http1::{Body, Scanner, split_trailers};
 
-use super::outbox::Outbox;
+use crate::carrier::Carrier;
+use crate::outbox::Outbox;
 use crate::trailers::Trailers;
 
 /// Where a message is.
@@ -130,12 +129,7 @@ impl Pickup {
     ///
     /// # Errors
     /// What came is no body.
-    pub fn send(
-        &mut self,
-        stream: Key,
-        connection: &mut Connection,
-        out: &mut Outbox,
-    ) -> Result<bool, Malformed> {
+    pub fn send(&mut self, carrier: &mut impl Carrier, out: &mut Outbox) -> Result<bool, Malformed> {
         let before = out.len();
         match &mut self.stage {
             Stage::Head => {}
@@ -146,7 +140,7 @@ impl Pickup {
                 let len = buf.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 let bare = self.trailers.as_ref().is_none_or(|trailers| trailers.are_none());
                 let end = len as u64 == *left && bare;
-                *left -= data(&mut self.buf, len, end, stream, connection, out) as u64;
+                *left -= data(&mut self.buf, len, end, carrier, out) as u64;
                 if *left == 0 {
                     self.stage = if bare { Stage::Done } else { Stage::Trailers };
                 }
@@ -154,16 +148,16 @@ impl Pickup {
             Stage::Trailers => {}
             Stage::Close => {
                 let len = self.buf.as_ref().map_or(0, Buf::len);
-                data(&mut self.buf, len, false, stream, connection, out);
+                data(&mut self.buf, len, false, carrier, out);
                 if self.ended && self.is_empty() {
-                    connection.send(stream, &[], true, &mut out.bytes);
+                    carrier.send(&[], true, &mut out.bytes);
                     self.stage = Stage::Done;
                 }
             }
-            Stage::Chunked(_) => self.chunks(stream, connection, &mut out.bytes)?,
+            Stage::Chunked(_) => self.chunks(carrier, &mut out.bytes)?,
         }
         if let (Stage::Trailers, Some(trailers)) = (&self.stage, &self.trailers)
-            && trailers.send(stream, connection, &mut out.bytes)
+            && trailers.send(carrier, &mut out.bytes)
         {
             self.stage = Stage::Done;
         }
@@ -171,12 +165,7 @@ impl Pickup {
         Ok(out.len() > before)
     }
 
-    fn chunks(
-        &mut self,
-        stream: Key,
-        connection: &mut Connection,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Malformed> {
+    fn chunks(&mut self, carrier: &mut impl Carrier, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let Stage::Chunked(scanner) = &mut self.stage else { return Ok(()) };
         if let Some(buf) = self.buf.as_mut().filter(|buf| !buf.is_empty() && self.plain.is_empty()) {
             let plain = &mut self.plain;
@@ -188,13 +177,13 @@ impl Pickup {
             }
         }
         let end = self.plain_ends && self.fields.is_empty();
-        let sent = connection.send(stream, &self.plain, end, out);
+        let sent = carrier.send(&self.plain, end, out);
         self.plain.drain(..sent);
         if self.plain_ends && self.plain.is_empty() {
             if !end {
                 let mut head = Head::response();
                 split_trailers(&self.fields, &mut head);
-                connection.send_trailers(stream, &head, out);
+                carrier.trailers(&head, out);
             }
             self.stage = Stage::Done;
         }
@@ -214,26 +203,19 @@ impl Pickup {
 
 /// Sends the first `len` bytes of a buffer, as the windows allow; says how many. One that goes out whole in
 /// one frame is handed over.
-fn data(
-    buf: &mut Option<Buf>,
-    len: usize,
-    end: bool,
-    stream: Key,
-    connection: &mut Connection,
-    out: &mut Outbox,
-) -> usize {
+fn data(buf: &mut Option<Buf>, len: usize, end: bool, carrier: &mut impl Carrier, out: &mut Outbox) -> usize {
     let whole = buf.take_if(|buf| buf.len() == len && out.wants(len));
     if let Some(whole) = whole {
-        if let Some(header) = connection.frame_data(stream, len, end) {
-            out.bytes.extend_from_slice(&header);
+        if carrier.frame(len, end, &mut out.bytes) {
             out.hand_over(whole);
+            carrier.framed(end, &mut out.bytes);
             return len;
         }
         *buf = Some(whole);
     }
     let Some(buf) = buf else { return 0 };
     let part = buf.filled().get(..len).unwrap_or_default();
-    let sent = connection.send(stream, part, end, &mut out.bytes);
+    let sent = carrier.send(part, end, &mut out.bytes);
     buf.consume(sent);
     sent
 }

@@ -9,12 +9,11 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use base::slab::Key;
 use rt::{Buf, Socket};
-use wire::h2::Connection;
 use wire::head::Head;
 use wire::http1::{Body, write_head};
 
+use crate::carrier::Carrier;
 use crate::trailers::Trailers;
 
 /// What is to reach the user of a stream.
@@ -114,13 +113,13 @@ impl Delivery {
     }
 
     /// Nobody will get what is left: its window is given back.
-    pub fn abandon(&mut self, stream: Key, connection: &mut Connection, out: &mut Vec<u8>) {
+    pub fn abandon(&mut self, carrier: &mut impl Carrier, out: &mut Vec<u8>) {
         self.waiting = VecDeque::new();
         self.ends = false;
         self.settle(None);
         let owed = std::mem::take(&mut self.owed);
         if owed > 0 {
-            connection.release(stream, owed, out);
+            carrier.release(owed, out);
         }
     }
 
@@ -129,8 +128,7 @@ impl Delivery {
         &mut self,
         cx: &mut Context<'_>,
         link: &Socket,
-        stream: Key,
-        connection: &mut Connection,
+        carrier: &mut impl Carrier,
         out: &mut Vec<u8>,
     ) -> bool {
         if self.is_empty() {
@@ -145,7 +143,7 @@ impl Delivery {
                     // The window opens as the user takes what came.
                     let freed = n.min(self.owed);
                     self.owed -= freed;
-                    connection.release(stream, freed, out);
+                    carrier.release(freed, out);
                 }
                 Poll::Pending => {
                     first.into_iter().for_each(|first| self.waiting.push_front(first));
@@ -159,7 +157,7 @@ impl Delivery {
         if std::mem::take(&mut self.ends) {
             let _ = link.shutdown_write();
         }
-        connection.release(stream, std::mem::take(&mut self.owed), out);
+        carrier.release(std::mem::take(&mut self.owed), out);
         true
     }
 

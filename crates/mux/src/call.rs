@@ -8,8 +8,8 @@ use model::txn::{ServerConn, StreamOf};
 use rt::{Socket, TaskId};
 use wire::head::Head;
 
-use super::fate::Fate;
-use super::server::{Mux, Order};
+use crate::fate::Fate;
+use crate::server::{Mux, Order};
 use crate::trailers::Trailers;
 
 /// A stream that is reserved, and used once [`Call::submit`] was called. Dropping it gives it back.
@@ -47,7 +47,16 @@ impl Call {
     /// `trailers` may follow a body whose length the head declares.
     pub fn submit(&self, head: Option<Head>, scheme: &'static [u8], trailers: Option<Rc<Trailers>>) {
         let Some(link) = self.far.take() else { return };
-        self.mux.order(Order { link, head, scheme, fate: self.fate.clone(), read: None, trailers });
+        let fate = self.fate.clone();
+        self.mux.order(Order { link, head, scheme, fate, read: None, trailers, params: None });
+    }
+
+    /// The same on a connection of FastCGI: `params` are all parameters, encoded.
+    pub fn submit_with(&self, head: Head, params: Vec<u8>) {
+        let Some(link) = self.far.take() else { return };
+        let (fate, params) = (self.fate.clone(), Some(params));
+        let head = Some(head);
+        self.mux.order(Order { link, head, scheme: b"", fate, read: None, trailers: None, params });
     }
 
     /// What follows the body of the response, where its length is declared.
@@ -94,6 +103,11 @@ impl Call {
     /// them.
     pub fn added(&self) -> i64 {
         self.fate.added.get()
+    }
+
+    /// Whether the connection is one of FastCGI, whose heads count as the application wrote them.
+    pub fn speaks_fcgi(&self) -> bool {
+        self.mux.is_fcgi()
     }
 
     /// Whether the connection has served others before.

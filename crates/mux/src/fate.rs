@@ -23,7 +23,7 @@ pub struct Fate {
     /// The response ended with its head.
     pub bare: Cell<bool>,
     /// Who waits for the stream to be opened, or for the news that it will not be.
-    pub(super) waiting: Cell<Option<TaskId>>,
+    pub waiting: Cell<Option<TaskId>>,
     /// Bytes that count for the body though its user gets none for them: a body where there can be none, and
     /// one for an end that comes behind all else.
     pub extra: Cell<u64>,

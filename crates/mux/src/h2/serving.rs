@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use link::transport::Transport;
 use model::conn::{ConnError, Multiplex};
 use model::server_conns::Seat;
 use rt::{Buf, Mono, Timer};
@@ -11,13 +12,14 @@ use wire::h2::{Code, Connection, Event, Limits, Outline, Received, Role};
 use wire::head::Head;
 use wire::http1;
 
-use super::{Mux, Order};
-use crate::h2::outbox::Outbox;
+use crate::h2::frames::Frames;
 use crate::h2::pulse::{Lost, Pulse};
 use crate::h2::roster::Roster;
 use crate::h2::route::{Asked, Route, RouteState};
 use crate::h2::tally;
 use crate::h2::traced;
+use crate::outbox::Outbox;
+use crate::server::{Mux, Order, Owner};
 use model::trace::{h2, level};
 
 /// Turns before other tasks get theirs.
@@ -25,8 +27,22 @@ const TURNS: u32 = 16;
 /// How often what a peer cost is half forgiven.
 const CALM: Duration = Duration::from_secs(1);
 
+/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`; `seat` is
+/// what it holds of a server with `strict-maxconn`, as long as it stands.
+pub fn start(socket: Transport, limits: Limits, owner: Owner, seat: Option<Seat>, session: u64) -> Rc<Mux> {
+    let plain = socket.is_plain();
+    let mux = Mux::new(socket, owner, session, limits.streams);
+    let mut serving = Serving::new(mux.clone(), limits, plain, seat, mux.ping());
+    mux.counters(|c| {
+        c.open_connections.inc();
+        c.connections.inc();
+    });
+    mux.serve(move |cx| serving.turns(cx));
+    mux
+}
+
 /// The task's side of it.
-pub(super) struct Serving {
+struct Serving {
     mux: Rc<Mux>,
     seat: Option<Seat>,
     pulse: Pulse,
@@ -66,8 +82,8 @@ impl Drop for Serving {
         if self.peer != ServerSide::Gone {
             self.leave();
         }
-        self.mux.task.set(None);
         self.refuse_orders();
+        self.mux.leave();
         self.mux.counters(|c| {
             c.open_connections.dec();
             (0..self.routes.len()).for_each(|_| c.open_streams.dec());
@@ -77,13 +93,7 @@ impl Drop for Serving {
 
 impl Serving {
     /// The task of a connection that stands.
-    pub(super) fn new(
-        mux: Rc<Mux>,
-        limits: Limits,
-        plain: bool,
-        seat: Option<Seat>,
-        ping: Option<Duration>,
-    ) -> Serving {
+    fn new(mux: Rc<Mux>, limits: Limits, plain: bool, seat: Option<Seat>, ping: Option<Duration>) -> Serving {
         traced::connection(None, h2::NEW, level::USER, "new connection of HTTP/2");
         let mut out = Outbox::new(plain);
         let connection = Connection::new(Role::Client, limits, &mut out.bytes);
@@ -106,13 +116,13 @@ impl Serving {
     }
 
     /// Turns until there is nothing to do; ready when the connection is at its end.
-    pub(super) fn turns(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn turns(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..TURNS {
             if self.peer == ServerSide::Gone {
                 return self.hand_out(cx);
             }
             let Ok(mut moved) = self.receive(cx) else {
-                let _ = self.out.send(cx, &self.mux.socket, true);
+                let _ = self.out.send(cx, self.mux.socket(), true);
                 self.note();
                 self.leave();
                 continue;
@@ -136,7 +146,7 @@ impl Serving {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(Lost)) => {
                         self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
-                        let _ = self.out.send(cx, &self.mux.socket, true);
+                        let _ = self.out.send(cx, self.mux.socket(), true);
                         self.leave();
                     }
                     Poll::Pending => return Poll::Pending,
@@ -151,7 +161,7 @@ impl Serving {
     /// said all it had to say: that is read to its end before the connection is given up.
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
         match self.peer {
-            ServerSide::Open => match self.out.send(cx, &self.mux.socket, self.connection.is_empty()) {
+            ServerSide::Open => match self.out.send(cx, self.mux.socket(), self.connection.is_empty()) {
                 Ok(sent) => sent,
                 Err(()) => {
                     self.peer = ServerSide::Deaf;
@@ -172,8 +182,8 @@ impl Serving {
         self.peer = ServerSide::Gone;
         self.mux.retire();
         self.seat = None;
-        self.mux.socket.close();
-        let _ = self.mux.socket.shutdown_write();
+        self.mux.socket().close();
+        let _ = self.mux.socket().shutdown_write();
         self.out.discard();
         self.buf = None;
     }
@@ -184,7 +194,8 @@ impl Serving {
         self.refuse_orders();
         for place in self.routes.circle() {
             let Some(route) = self.routes.get(place) else { continue };
-            route.down.push(cx, &route.link, route.stream, &mut self.connection, &mut self.out.bytes);
+            let mut frames = Frames { stream: route.stream, connection: &mut self.connection };
+            route.down.push(cx, &route.link, &mut frames, &mut self.out.bytes);
             if route.down.is_empty() || route.link.poll_broken(cx).is_ready() {
                 self.drop_route(place);
             }
@@ -195,13 +206,14 @@ impl Serving {
 
     /// No stream was opened for these requests, nor will be.
     fn refuse_orders(&mut self) {
-        self.mux.inbox.borrow_mut().drain(..).for_each(|order| order.fate.refuse());
+        self.mux.take_orders().into_iter().for_each(|order| order.fate.refuse());
         self.waiting.drain(..).for_each(|order| order.fate.refuse());
     }
 
     fn drop_route(&mut self, place: usize) {
         if let Some(mut route) = self.routes.remove(place) {
-            route.down.abandon(route.stream, &mut self.connection, &mut self.out.bytes);
+            let mut frames = Frames { stream: route.stream, connection: &mut self.connection };
+            route.down.abandon(&mut frames, &mut self.out.bytes);
             self.mux.counters(|c| c.open_streams.dec());
         }
     }
@@ -214,7 +226,7 @@ impl Serving {
         if self.unread {
             return self.frames(cx).map(|()| true);
         }
-        let socket = &self.mux.socket;
+        let socket = self.mux.socket();
         if socket.poll_readable(cx).is_pending() {
             return Ok(false);
         }
@@ -266,7 +278,8 @@ impl Serving {
                 Event::Data { stream, bytes, end, lone } => match self.routes.find(stream) {
                     Some(route) => {
                         route.data(bytes, end, lone);
-                        route.down.push(cx, &route.link, stream, &mut self.connection, &mut self.out.bytes);
+                        let mut frames = Frames { stream, connection: &mut self.connection };
+                        route.down.push(cx, &route.link, &mut frames, &mut self.out.bytes);
                     }
                     None => self.connection.release(stream, bytes.len(), &mut self.out.bytes),
                 },
@@ -310,8 +323,8 @@ impl Serving {
 
     /// Opens streams for requests that came; whether there were any.
     fn take_orders(&mut self, cx: &mut Context<'_>) -> bool {
-        let more = !self.mux.inbox.borrow().is_empty();
-        self.waiting.append(&mut self.mux.inbox.borrow_mut());
+        let more = self.mux.has_orders();
+        self.waiting.append(&mut self.mux.take_orders());
         let mut at = 0;
         let mut moved = more;
         while let Some(order) = self.waiting.get_mut(at) {
@@ -402,7 +415,7 @@ impl Serving {
             self.tails = None;
             return false;
         }
-        let limit = self.mux.owner.patience;
+        let limit = self.mux.patience();
         let timer = self.tails.get_or_insert_with(|| {
             let mut timer = Timer::new();
             timer.set_after(limit);
@@ -431,7 +444,7 @@ impl Serving {
         let mux = &self.mux;
         let remote = self.connection.remote().streams;
         let own = self.mux.multiplex.get().limit;
-        mux.limit.set(remote.min(if own == 0 { u32::MAX } else { own }));
+        mux.set_limit(remote.min(if own == 0 { u32::MAX } else { own }));
         mux.glitches.set(self.connection.glitches());
         mux.multiplex.set(Multiplex { streams: self.routes.len() as u32, limit: own });
         if self.connection.is_ending() {

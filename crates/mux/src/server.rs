@@ -1,4 +1,4 @@
-//! A connection to a server.
+//! A connection to a server that carries streams, whatever protocol they are in.
 //!
 //! It stands in the pool of its server from the first request on, in use or not, and whoever may use it takes
 //! a stream of it. It belongs to its task, which ends when the server closes it or when it is told to; so an
@@ -16,16 +16,11 @@ use model::proxy::H2Counters;
 use model::server::admin;
 use model::server_conns::{Seat, is_safe};
 use rt::{Buf, Socket, TaskId};
-use wire::h2::Limits;
 use wire::head::Head;
 use wire::http1::{self, Parsed, parse_request};
 
-use super::fate::Fate;
+use crate::fate::Fate;
 use crate::trailers::Trailers;
-
-mod serving;
-
-use serving::Serving;
 
 /// A request for a connection.
 pub struct Order {
@@ -41,6 +36,8 @@ pub struct Order {
     pub read: Option<Buf>,
     /// What follows a body whose length is declared.
     pub trailers: Option<Rc<Trailers>>,
+    /// Its parameters, encoded, where FastCGI is spoken; made of the head alone where there are none.
+    pub params: Option<Vec<u8>>,
 }
 
 /// Whose connection it is.
@@ -63,12 +60,34 @@ pub struct Owner {
     pub most: u32,
     /// `idle-ping`.
     pub ping: Option<Duration>,
+    /// Nobody else finds it while it serves its one stream: between two it is put to rest in the pool, with
+    /// the requests that it has served, where other workers find it, too.
+    pub returns: Option<u32>,
+    /// FastCGI is spoken.
+    pub fcgi: bool,
     /// Where it rests.
     pub pool: Box<dyn Pool>,
 }
 
+/// A connection that carries one stream at a time, between two of them.
+pub struct Resting {
+    /// Its socket.
+    pub socket: Transport,
+    /// See [`Owner::identity`].
+    pub identity: u64,
+    /// Requests that it has served.
+    pub requests: u32,
+    /// What it holds of a server with `strict-maxconn`.
+    pub seat: Option<Seat>,
+}
+
 /// Where a connection to a server rests; it keeps the configuration of that server as long as it stands.
 pub trait Pool {
+    /// Puts a connection to rest that carries one stream at a time: whoever takes it speaks on it anew.
+    fn rest(&self, resting: Resting) {
+        drop(resting);
+    }
+
     /// Whether another connection rests there that the same requests may use.
     fn has_another(&self, than: &Mux) -> bool;
 }
@@ -95,6 +114,8 @@ impl Owner {
             moves: 0,
             most: 1,
             ping: None,
+            returns: None,
+            fcgi: false,
             pool: Box::new(Nowhere),
         }
     }
@@ -111,6 +132,8 @@ pub struct Mux {
     limit: Cell<u32>,
     /// It takes no new request.
     closing: Cell<bool>,
+    /// Its stream is over in order: it may go to the pool.
+    returning: Cell<bool>,
     requests: Cell<u32>,
     /// The client connection that its requests come from while it is in use (`http-reuse safe`).
     session: Cell<u64>,
@@ -121,37 +144,87 @@ pub struct Mux {
     pub error: Cell<ConnError>,
 }
 
-/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`; `seat` is
-/// what it holds of a server with `strict-maxconn`, as long as it stands.
-pub fn start(socket: Transport, limits: Limits, owner: Owner, seat: Option<Seat>, session: u64) -> Rc<Mux> {
-    let (limit, plain, ping) = (limits.streams, socket.is_plain(), owner.ping);
-    let mux = Rc::new(Mux {
-        owner,
-        socket,
-        inbox: RefCell::default(),
-        task: Cell::new(None),
-        streams: Cell::new(1),
-        limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
-        closing: Cell::new(false),
-        requests: Cell::new(1),
-        session: Cell::new(session),
-        multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
-        glitches: Cell::new(0),
-        error: Cell::default(),
-    });
-    let mut serving = Serving::new(mux.clone(), limits, plain, seat, ping);
-    mux.counters(|c| {
-        c.open_connections.inc();
-        c.connections.inc();
-    });
-    if let Some(server) = &mux.owner.server {
-        server.conns.begin();
-    }
-    mux.task.set(Some(rt::spawn(std::future::poll_fn(move |cx| serving.turns(cx)))));
-    mux
-}
-
 impl Mux {
+    /// A connection that stands, with its first stream reserved for `session`. It carries `limit` streams at
+    /// a time, 0: any number.
+    pub(crate) fn new(socket: Transport, owner: Owner, session: u64, limit: u32) -> Rc<Mux> {
+        let served = owner.returns.unwrap_or(0).saturating_add(1);
+        Rc::new(Mux {
+            owner,
+            socket,
+            inbox: RefCell::default(),
+            task: Cell::new(None),
+            streams: Cell::new(1),
+            limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
+            closing: Cell::new(false),
+            returning: Cell::new(false),
+            requests: Cell::new(served),
+            session: Cell::new(session),
+            multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
+            glitches: Cell::new(0),
+            error: Cell::default(),
+        })
+    }
+
+    /// Has a task serve the connection, which polls `turns` until that is ready.
+    pub(crate) fn serve(&self, turns: impl FnMut(&mut Context<'_>) -> Poll<()> + 'static) {
+        if let Some(server) = &self.owner.server {
+            server.conns.begin();
+        }
+        self.task.set(Some(rt::spawn(std::future::poll_fn(turns))));
+    }
+
+    /// The task that serves it is over: orders that came are handed out one last time.
+    pub(crate) fn leave(&self) -> Vec<Order> {
+        self.task.set(None);
+        self.take_orders()
+    }
+
+    /// The requests that came since the last call.
+    pub(crate) fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut *self.inbox.borrow_mut())
+    }
+
+    /// Whether some came.
+    pub(crate) fn has_orders(&self) -> bool {
+        !self.inbox.borrow().is_empty()
+    }
+
+    /// Streams that it carries at a time from here on.
+    pub(crate) fn set_limit(&self, limit: u32) {
+        self.limit.set(limit);
+    }
+
+    /// Whether it is to go to the pool, now that its stream is over.
+    pub(crate) fn is_returning(&self) -> bool {
+        self.returning.get()
+    }
+
+    /// It must not serve anybody else: what was said on it is not over.
+    pub(crate) fn spoil(&self) {
+        self.returning.set(false);
+        self.retire();
+    }
+
+    /// Puts it to rest; whoever still knows it finds nothing.
+    pub(crate) fn put_to_rest(self: &mut Rc<Mux>, seat: Option<Seat>) {
+        let Ok((near, _)) = Socket::local() else { return };
+        let Some(mux) = Rc::get_mut(self) else { return };
+        let socket = std::mem::replace(&mut mux.socket, near.into());
+        let (identity, requests) = (mux.owner.identity, mux.requests.get());
+        mux.owner.pool.rest(Resting { socket, identity, requests, seat });
+    }
+
+    /// How long a stream without a user may do nothing.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.owner.patience
+    }
+
+    /// `idle-ping`.
+    pub(crate) fn ping(&self) -> Option<Duration> {
+        self.owner.ping
+    }
+
     /// The connection itself.
     pub fn socket(&self) -> &Transport {
         &self.socket
@@ -182,8 +255,13 @@ impl Mux {
         self.is_idle() || self.session.get() == session
     }
 
+    /// Whether it is one of FastCGI.
+    pub fn is_fcgi(&self) -> bool {
+        self.owner.fcgi
+    }
+
     /// Counts one more stream in use, for a client connection.
-    pub(super) fn occupy(&self, session: u64) {
+    pub(crate) fn occupy(&self, session: u64) {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
@@ -205,6 +283,11 @@ impl Mux {
         let server = self.owner.server.as_ref();
         if let Some(server) = server {
             server.conns.end();
+        }
+        if self.owner.returns.is_some() {
+            let again = !self.closing.replace(true) && self.requests.get() < self.owner.most;
+            self.returning.set(again);
+            return self.wake();
         }
         let surplus = self.is_surplus();
         if let Some(server) = server.filter(|_| !self.closing.get()) {
@@ -257,7 +340,8 @@ impl Mux {
         }
     }
 
-    fn counters(&self, count: impl FnOnce(&H2Counters)) {
+    /// Counts HTTP/2.
+    pub(crate) fn counters(&self, count: impl FnOnce(&H2Counters)) {
         if let Some(backend) = &self.owner.backend {
             count(&backend.back.counters.of(self.owner.worker).h2);
         }
@@ -266,7 +350,7 @@ impl Mux {
 
 impl Order {
     /// Reads a head that comes through the link. An error: nothing comes of it.
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+    pub(crate) fn read(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
         if self.head.is_some() {
             return Ok(());
         }

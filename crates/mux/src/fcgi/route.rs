@@ -1,0 +1,254 @@
+//! One request of a connection between its records and whoever sent it.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use rt::{Buf, Socket};
+use wire::fcgi::{Header, MOST, kind, write};
+use wire::head::{Head, Known};
+use wire::http1::{Body, request_body, response_body};
+use wire::method::{Method, Version};
+
+use super::answer::{Awaited, Whole};
+use crate::carrier::Carrier;
+use crate::delivery::Delivery;
+use crate::fate::Fate;
+use crate::outbox::Outbox;
+use crate::pickup::{Pickup, Stage};
+
+/// The body of a request on its way.
+struct Stdin(u16);
+
+impl Carrier for Stdin {
+    fn send(&mut self, data: &[u8], end: bool, out: &mut Vec<u8>) -> usize {
+        data.chunks(MOST).for_each(|part| write::stdin(out, self.0, part));
+        self.framed(end, out);
+        data.len()
+    }
+
+    fn frame(&mut self, len: usize, _: bool, out: &mut Vec<u8>) -> bool {
+        let Ok(content) = u16::try_from(len) else { return false };
+        out.extend_from_slice(&Header::new(kind::STDIN, self.0, content).bytes());
+        true
+    }
+
+    fn framed(&mut self, end: bool, out: &mut Vec<u8>) {
+        if end {
+            write::stdin(out, self.0, &[]);
+        }
+    }
+
+    // There is no place for fields behind a body.
+    fn trailers(&mut self, _: &Head, out: &mut Vec<u8>) {
+        self.framed(true, out);
+    }
+
+    fn release(&mut self, _: usize, _: &mut Vec<u8>) {}
+}
+
+/// With so many bytes of its body a head does not wait for the rest.
+const HELD: usize = 8192;
+
+/// How much of a response has come.
+enum Answer {
+    /// Its head is awaited.
+    Awaited(Awaited),
+    /// The head is whole, and what came behind it so far: whether more comes is seen before it goes on.
+    Held(Box<Head>, Whole),
+    /// The head is on its way. So many bytes of the body may come yet; `None`: whatever comes.
+    Open(Option<u64>),
+    /// All came that will.
+    Over,
+}
+
+/// A request.
+pub(super) struct Route {
+    pub id: u16,
+    pub link: Socket,
+    pub fate: Rc<Fate>,
+    method: Method,
+    version: Version,
+    up: Pickup,
+    down: Delivery,
+    answer: Answer,
+    /// The response came whole.
+    complete: bool,
+    /// The application has said that the request is over.
+    pub over: bool,
+}
+
+impl Route {
+    /// A request that begins; its body comes as its head says.
+    pub fn new(id: u16, link: Socket, fate: Rc<Fate>, head: &Head, read: Option<Buf>, most: usize) -> Route {
+        let mut up = Pickup::new(Stage::from(request_body(head)));
+        up.buf = read.filter(|buf| !buf.is_empty());
+        let (answer, down) = (Answer::Awaited(Awaited::new(most)), Delivery::new(Body::None));
+        Route {
+            id,
+            link,
+            fate,
+            method: head.method_id(),
+            version: head.version(),
+            up,
+            down,
+            answer,
+            complete: false,
+            over: false,
+        }
+    }
+
+    /// Whether all of the response was taken, or nobody is to get more of it.
+    pub fn is_through(&self) -> bool {
+        matches!(self.answer, Answer::Over) && self.down.is_empty()
+    }
+
+    /// Whether the response came whole.
+    pub fn is_complete(&self) -> bool {
+        self.complete || matches!(self.answer, Answer::Open(Some(0)))
+    }
+
+    /// Whether its user has yet to take what came: nothing more is read meanwhile.
+    pub fn is_behind(&self) -> bool {
+        !self.down.is_empty()
+    }
+
+    /// Takes a part of the response.
+    pub fn stdout(&mut self, bytes: &[u8], head: &mut Head) {
+        match &mut self.answer {
+            Answer::Awaited(awaited) => match awaited.take(bytes, head) {
+                Ok(Some(whole)) => {
+                    let mut held = Box::new(Head::response());
+                    held.copy_from(head);
+                    self.answer = Answer::Held(held, whole);
+                }
+                Ok(None) => {}
+                Err(_) => self.malformed(),
+            },
+            Answer::Held(_, whole) => {
+                whole.rest.extend_from_slice(bytes);
+                if whole.rest.len() >= HELD {
+                    self.settle(false);
+                }
+            }
+            Answer::Open(None) => self.down.data(bytes, false),
+            Answer::Open(Some(left)) => {
+                let fits = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= fits as u64;
+                // What is more than was announced belongs to nothing.
+                self.down.data(bytes.get(..fits).unwrap_or_default(), false);
+            }
+            Answer::Over => {}
+        }
+    }
+
+    /// What came is no response.
+    fn malformed(&mut self) {
+        self.fate.malformed.set(true);
+        self.answer = Answer::Over;
+        self.down.end();
+    }
+
+    /// Nothing more is at hand: a head goes on its way, with the length of a body that is whole.
+    pub fn settle(&mut self, ended: bool) {
+        let (mut head, Whole { counted, rest: body }) =
+            match std::mem::replace(&mut self.answer, Answer::Over) {
+                Answer::Held(head, whole) => (head, whole),
+                other => {
+                    self.answer = other;
+                    return;
+                }
+            };
+        let (framing, left) = match response_body(&head, self.method) {
+            Body::None => (Body::None, Some(0)),
+            Body::Length(length) => (Body::Length(length), Some(length)),
+            // As it comes, chunks and all.
+            Body::Chunked => (Body::UntilClose, None),
+            Body::UntilClose if ended => {
+                head.remove_all(Known::TransferEncoding);
+                let _ = head.append(b"content-length", body.len().to_string().as_bytes());
+                (Body::Length(body.len() as u64), Some(body.len() as u64))
+            }
+            Body::UntilClose => (Body::Chunked, None),
+        };
+        if left.is_some_and(|left| (body.len() as u64) > left) {
+            return self.malformed();
+        }
+        if left.is_some() {
+            head.set_version(self.version.min(Version::HTTP_11));
+        }
+        let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.fate.added.set(signed(head.counted_len()) - signed(counted));
+        if framing == Body::Chunked {
+            // Whoever takes the framing away counts nothing for it.
+            let _ = head.append(b"transfer-encoding", b"chunked");
+        }
+        self.fate.bare.set(left == Some(0));
+        self.down.body = framing;
+        self.answer = Answer::Open(left);
+        self.down.head(&head);
+        self.stdout(&body, &mut head);
+    }
+
+    /// The response is over, as its application says.
+    pub fn end(&mut self) {
+        self.settle(true);
+        match std::mem::replace(&mut self.answer, Answer::Over) {
+            Answer::Awaited(awaited) => {
+                self.fate.malformed.set(!awaited.is_empty());
+                self.down.end();
+            }
+            Answer::Open(Some(0)) => self.complete = true,
+            Answer::Open(Some(_)) => self.down.end(),
+            Answer::Open(None) => {
+                self.complete = true;
+                self.down.data(&[], true);
+            }
+            Answer::Held(..) | Answer::Over => {}
+        }
+    }
+
+    /// The connection is gone before the response was over.
+    pub fn break_off(&mut self) {
+        self.settle(false);
+        match std::mem::replace(&mut self.answer, Answer::Over) {
+            Answer::Awaited(awaited) => {
+                self.fate.malformed.set(!awaited.is_empty());
+                self.down.end();
+            }
+            Answer::Open(Some(0)) => self.complete = true,
+            Answer::Open(_) => self.down.end(),
+            Answer::Held(..) | Answer::Over => {}
+        }
+    }
+
+    /// Gives the user what came; whether something moved.
+    pub fn push(&mut self, cx: &mut Context<'_>, out: &mut Outbox) -> bool {
+        self.down.push(cx, &self.link, &mut Stdin(self.id), &mut out.bytes)
+    }
+
+    /// Moves what there is; whether something moved.
+    pub fn turn(&mut self, cx: &mut Context<'_>, out: &mut Outbox) -> bool {
+        let mut moved = self.push(cx, out);
+        if out.is_full() || matches!(self.answer, Answer::Over) {
+            return moved;
+        }
+        moved |= self.send(out);
+        if self.up.fill(cx, &self.link) {
+            moved = true;
+            self.send(out);
+        }
+        moved
+    }
+
+    fn send(&mut self, out: &mut Outbox) -> bool {
+        self.up.send(&mut Stdin(self.id), out).unwrap_or_else(|_| {
+            self.up.discard();
+            true
+        })
+    }
+
+    /// Whether its user is gone, or has left the request unfinished.
+    pub fn is_left(&self, cx: &mut Context<'_>) -> bool {
+        self.link.poll_broken(cx) == Poll::Ready(()) || self.up.is_cut()
+    }
+}
