@@ -532,14 +532,10 @@ impl Txn {
         line.clear();
         log_number.set(0);
         counted.set(0);
-        origin.take();
-        (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
+        (*unique_id.get_mut(), *kept.get_mut(), *origin.get_mut()) = Default::default();
         shared.get_mut().clear();
-        req_captures.get_mut().clear();
-        res_captures.get_mut().clear();
-        for vars in [txn_vars, req_vars, res_vars, check_vars] {
-            vars.get_mut().clear();
-        }
+        [req_captures, res_captures].into_iter().for_each(|slots| slots.get_mut().clear());
+        [txn_vars, req_vars, res_vars, check_vars].into_iter().for_each(|vars| vars.get_mut().clear());
         last_rule.set(None);
         stick.get_mut().clear();
         caching.clear();

@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::logs::fitting;
 use super::rules::Parsed;
-use super::{Assembly, checks, log_backend};
+use super::{Assembly, checks};
 use crate::draft::{BalanceDraft, Draft, FormatDraft, Kind, Named};
 use crate::notes::{refusal, remark};
 
@@ -101,9 +101,7 @@ impl Assembly<'_> {
         self.log_servers(index, p, &mut servers, notes);
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
-        checks::server_cookies(p, notes);
-        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        self.agents_backend(p, &parsed, notes);
+        self.idle(p, &parsed, notes);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         self.waits(p, &mut log, unique.as_deref());
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
