@@ -51,7 +51,7 @@ pub fn set(program: &Program) {
     }
 }
 
-/// What an expression makes without a client and without a stream, of a name that is sent to a server (`sni`).
+/// What an expression makes without a client and without a stream: the name that is sent to a server (`sni`).
 pub fn constant(program: &Program, sni: &Expr) -> Option<Box<[u8]>> {
     let conn = Conn::new(0, 0, 0, rt::now(), rt::wall());
     let (txn, arena, outside) = (Txn::default(), Bump::new(), Outside::new(program));

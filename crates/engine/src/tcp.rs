@@ -122,13 +122,10 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     stream.set_backend(backend);
     crate::filter::sent_to(stream, backend);
     let back = &*program.proxy(backend);
-    if back.mode == Mode::Http {
-        return may_upgrade(stream, None);
-    }
-    if matches!(back.mode, Mode::Log | Mode::Spop) {
-        // Only a name made at run time leads there: its servers have nothing to say to clients.
-        stream.end(Cause::Internal, Phase::Request);
-        return Outcome::Cut;
+    match back.mode {
+        Mode::Http => return may_upgrade(stream, None),
+        Mode::Log | Mode::Spop => return misled(stream),
+        Mode::Tcp => {}
     }
     if backend != stream.client.front && !content::of_backend(stream, back).await {
         return Outcome::Cut;
@@ -231,6 +228,12 @@ fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
 
 /// The client's connection is broken.
 struct Broken;
+
+/// Only a name made at run time leads to a backend whose servers have nothing to say to clients.
+fn misled(stream: &mut Stream<'_>) -> Outcome {
+    stream.end(Cause::Internal, Phase::Request);
+    Outcome::Cut
+}
 
 /// The client reset its connection, or was silent for too long, before anything was done for it.
 fn gone(stream: &mut Stream<'_>, cause: Cause) {

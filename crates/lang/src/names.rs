@@ -269,8 +269,8 @@ pub trait Names {
         Agents::Unknown
     }
 
-    /// The targets of `log` lines in a file of an extension: the words of each line, without `no`, and whether
-    /// that stood in front. `label` names the section for messages.
+    /// The targets of `log` lines in a file of an extension: whether `no` stood in front of each line, and
+    /// its other words. `label` names the section for messages.
     ///
     /// # Errors
     /// Which line is wrong, and why.

@@ -1,8 +1,8 @@
 //! One question to an agent: a server is chosen, a connection to it found or opened, and the answer awaited.
 //!
-//! As in HAProxy a question is a stream of the agent's backend in its own right: it is balanced, takes a place
-//! at its server or waits for one, is tried again where no connection comes about, and is counted. What waits
-//! belongs to the stream that asks: dropped at any point it leaves its place and is forgotten by its
+//! As in HAProxy a question is a stream of the agent's backend in its own right: it is balanced, takes a
+//! place at its server or waits for one, is tried again where no connection comes about, and is counted. What
+//! waits belongs to the stream that asks: dropped at any point it leaves its place and is forgotten by its
 //! connection.
 
 use std::any::Any;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use balance::queue::Priority;
 use engine::Worker;
+use farm::check;
 use farm::queue::{self, Place, Refused, Wait};
-use farm::{At, check};
 use lang::action::Waiting;
 use model::Txn;
 use model::txn::Traffic;
@@ -25,9 +25,9 @@ use rt::Timer;
 use wire::spop::Status;
 
 use crate::agent::Agent;
+use crate::line::pool;
 use crate::line::{Ended, Fault};
-use crate::pool;
-use crate::process::reason;
+use crate::reason;
 
 /// The payload of an ACK frame, or why there is none.
 pub type Outcome = Result<Vec<u8>, u32>;
@@ -247,9 +247,4 @@ async fn wait(worker: &Rc<Worker>, index: u32, proxy: &Proxy, server: Option<u32
     let timeout = proxy.timeouts.queue.or(proxy.timeouts.connect);
     let wait = Wait { priority, timeout, server };
     queue::wait(&worker.farm, index, wait, &mut (0, 0), |_| false).await
-}
-
-/// Where a server is.
-pub fn at(proxy: u32, server: u32) -> At {
-    At { proxy, server }
 }

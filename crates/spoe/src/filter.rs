@@ -11,7 +11,8 @@ use lang::{Fault, Names, Words};
 use crate::agent::Agent;
 use crate::config;
 use crate::event::Event;
-use crate::process::{State, Subject};
+use crate::process::State;
+use crate::told::Subject;
 
 /// Reads the words behind `spoe`, and the file that they name.
 pub fn parse(

@@ -10,7 +10,8 @@ use lang::{Fault, Names, Words};
 
 use crate::agent::Agent;
 use crate::event::source;
-use crate::process::{State, Subject};
+use crate::process::State;
+use crate::told::Subject;
 
 /// Reads the names of engine and group.
 pub fn parse(

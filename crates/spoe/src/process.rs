@@ -13,21 +13,8 @@ use rt::Mono;
 
 use crate::agent::{Agent, Message};
 use crate::ask::{self, Outcome};
-use crate::{ack, encode, pool, told};
-
-/// Reasons of failures that come from this side (`option set-on-error`).
-pub mod reason {
-    /// `timeout processing` passed.
-    pub const TIMEOUT: u32 = 1;
-    /// The messages are longer than a frame may be.
-    pub const TOO_BIG: u32 = 3;
-    /// The stream did not wait for the answer.
-    pub const INTERRUPTED: u32 = 5;
-    /// Nobody knows.
-    pub const UNKNOWN: u32 = 255;
-    /// Added to the status codes of the protocol.
-    pub const SPOP: u32 = 256;
-}
+use crate::told::Subject;
+use crate::{ack, encode, reason, spare, told};
 
 /// The least bytes of a NOTIFY frame that are none of its messages.
 const HEAD: usize = 7;
@@ -41,15 +28,6 @@ pub struct State {
     total: Cell<Duration>,
     /// When what is being processed began.
     begun: Cell<Option<Mono>>,
-}
-
-/// What is processed.
-#[derive(Clone, Copy)]
-pub enum Subject<'s> {
-    /// An event, by name.
-    Event(&'s str),
-    /// A group, by name.
-    Group(&'s str),
 }
 
 impl State {
@@ -76,10 +54,10 @@ impl State {
         if self.disabled.get() || messages.is_empty() {
             return None;
         }
-        let mut payload = pool::take_bytes();
+        let mut payload = spare::take();
         encode::messages(messages, exec, &mut payload);
         if payload.is_empty() {
-            pool::give_bytes(payload);
+            spare::give(payload);
             return None;
         }
         self.begun.set(Some(rt::now()));
@@ -127,7 +105,7 @@ impl State {
         }
         told::processed(agent, subject, status, millis(spent), exec);
         if let Ok(payload) = outcome {
-            pool::give_bytes(payload);
+            spare::give(payload);
         }
     }
 }

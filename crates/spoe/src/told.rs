@@ -9,7 +9,15 @@ use model::{Origin, Txn};
 use program::log::level::{NOTICE, WARNING};
 
 use crate::agent::Agent;
-use crate::process::Subject;
+
+/// What is processed.
+#[derive(Clone, Copy)]
+pub enum Subject<'s> {
+    /// An event, by name.
+    Event(&'s str),
+    /// A group, by name.
+    Group(&'s str),
+}
 
 /// An event or a group was processed, with this status and in so many milliseconds.
 pub fn processed(agent: &Agent, subject: Subject<'_>, status: u32, spent: u64, exec: &Exec<'_>) {

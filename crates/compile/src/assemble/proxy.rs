@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::logs::fitting;
 use super::rules::Parsed;
-use super::{Assembly, checks, log_backend};
+use super::{Assembly, checks};
 use crate::draft::{BalanceDraft, Draft, FormatDraft, Kind, Named};
 use crate::notes::{refusal, remark};
 
@@ -87,12 +87,6 @@ impl Assembly<'_> {
         checks::http_switches(p, notes);
     }
 
-    /// What has no effect in a backend of logs or of agents.
-    fn odd_backend(&mut self, p: &Draft, parsed: &Parsed, notes: &mut Diagnostics) {
-        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        self.agents_backend(p, parsed, notes);
-    }
-
     /// The format of unique ids, and what log lines wait for.
     fn unique_id(
         &mut self,
@@ -120,8 +114,7 @@ impl Assembly<'_> {
         self.log_servers(index, p, &mut servers, notes);
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
-        checks::server_cookies(p, notes);
-        self.odd_backend(p, &parsed, notes);
+        self.idle(p, &parsed, notes);
         let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {

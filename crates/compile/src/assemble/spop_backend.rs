@@ -3,13 +3,20 @@
 use program::Mode;
 use syntax::{Diagnostic, Diagnostics, Style};
 
-use super::{Assembly, rules};
+use super::{Assembly, checks, log_backend, rules};
 use crate::draft::Draft;
 use crate::notes::{refusal, remark};
 
 impl Assembly<'_> {
+    /// Says what has no effect in the mode of a proxy.
+    pub(super) fn idle(&self, p: &Draft, parsed: &rules::Parsed, notes: &mut Diagnostics) {
+        checks::server_cookies(p, notes);
+        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, parsed, notes);
+    }
+
     /// Says what of a backend of agents has no effect, and refuses clients.
-    pub(super) fn agents_backend(&self, p: &Draft, rules: &rules::Parsed, notes: &mut Diagnostics) {
+    fn agents_backend(&self, p: &Draft, rules: &rules::Parsed, notes: &mut Diagnostics) {
         if p.mode != Mode::Spop || p.kind.is_defaults() {
             return;
         }

@@ -107,10 +107,11 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         return cached::serve(stream).await;
     }
     let served = stream.service.is_some();
-    if stream.txn.backend.is_none() && !served {
-        if let Step::Done(next) = to_backend(stream).await {
-            return next;
-        }
+    if stream.txn.backend.is_none()
+        && !served
+        && let Step::Done(next) = to_backend(stream).await
+    {
+        return next;
     }
     points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
     if let Step::Done(next) = rules::filters(stream, Moment::Rules, Whose::Back).await {

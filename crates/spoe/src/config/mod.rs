@@ -1,7 +1,7 @@
-//! The file of an SPOE filter (SPOE.txt, section 2): its lines, the scope that is asked for, and its sections.
+//! The file of an SPOE filter (SPOE.txt, section 2): its lines, the scope that is asked for, its sections.
 //!
-//! What is wrong with a line is said with its place in that file, in HAProxy's words; the line of the filter is
-//! refused then. How the sections fit together is only looked at when all lines could be read (`fit`).
+//! What is wrong with a line is said with its place in that file, in HAProxy's words; the line of the filter
+//! is refused then. How the sections fit together is only looked at when all lines could be read (`fit`).
 
 mod agent;
 mod fit;

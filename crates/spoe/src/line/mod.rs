@@ -1,11 +1,12 @@
 //! A connection to an agent, which carries the questions of many streams.
 //!
 //! It is a task of its own (`serve`): it connects, greets, sends what streams left in its buffer (frames of
-//! all streams that asked in one turn go in one write), and hands answers to those that wait. It is in the pool
-//! of its worker as long as it may take questions. It says good-bye when nobody has used it for
+//! all streams that asked in one turn go in one write), and hands answers to those that wait. It is in the
+//! pool of its worker as long as it may take questions. It says good-bye when nobody has used it for
 //! `pool-purge-delay` and another connection stands in for it, or its configuration does not run any more.
 
 mod connect;
+pub mod pool;
 mod serve;
 
 use std::cell::{Cell, RefCell};
@@ -21,8 +22,9 @@ use rt::{Notify, TaskId};
 use wire::spop::write::notify;
 use wire::spop::{AgentHello, Status};
 
+use self::pool::Key;
 use crate::agent::Agent;
-use crate::pool::{self, Key};
+use crate::spare;
 
 /// Why a server was not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +220,7 @@ impl Line {
         let stream = self.next.get();
         let payload = asked.payload.take();
         let written = notify(&mut self.out.borrow_mut(), stream, &payload, self.most.get());
-        pool::give_bytes(payload);
+        spare::give(payload);
         if written.is_err() {
             return asked.end(Ended::TooBig);
         }
@@ -228,7 +230,7 @@ impl Line {
         self.mark_used(true);
     }
 
-    /// Nobody waits for this question any more. What was sent of it is answered, perhaps: that is passed over.
+    /// Nobody waits for this question any more. If it was sent its answer is passed over.
     fn take_back(&self, asked: &Rc<Asked>) {
         match asked.stream.get() {
             0 => self.early.borrow_mut().retain(|other| !Rc::ptr_eq(other, asked)),
@@ -269,7 +271,7 @@ impl Line {
         let asked = self.waiting.borrow_mut().remove(&stream);
         if let Some(asked) = asked {
             asked.stream.set(0);
-            let mut bytes = pool::take_bytes();
+            let mut bytes = spare::take();
             bytes.extend_from_slice(payload);
             asked.end(Ended::Answer(bytes));
             if self.waiting.borrow().is_empty() {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use engine::Worker;
+use farm::At;
 use link::timed::{self, Trouble};
 use link::transport::Transport;
 use model::server::admin;
@@ -15,9 +16,7 @@ use rt::{Buf, Timer};
 use wire::spop::write::{Greeting, disconnect, greeting};
 use wire::spop::{AgentHello, Disconnect, Status, frame, kind};
 
-use super::{Ended, Fault, Line, connect};
-use crate::ask::at;
-use crate::pool;
+use super::{Ended, Fault, Line, connect, pool};
 
 /// How long an agent may take to answer a good-bye.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -42,7 +41,7 @@ pub async fn run(line: Rc<Line>, worker: Rc<Worker>, server: u32) {
     if matches!(seat, Some(None)) {
         return line.close(|payload| Ended::Unreached(Fault::Unreachable, payload), Status::Io.code());
     }
-    let opened = connect::connect(&worker, proxy, at(line.agent.backend, server), config).await;
+    let opened = connect::connect(&worker, proxy, At { proxy: line.agent.backend, server }, config).await;
     let socket = match opened {
         Ok(socket) => socket,
         Err(fault) => return line.close(|payload| Ended::Unreached(fault, payload), Status::Io.code()),

@@ -1,5 +1,5 @@
-//! Agents of SPOE filters that are late, silent, gone or torn down: requests wait no longer than they are told
-//! to, and none hangs.
+//! Agents of SPOE filters that are late, silent, gone or torn down: requests wait no longer than they are
+//! told to, and none hangs.
 
 use std::cell::Cell;
 use std::rc::Rc;

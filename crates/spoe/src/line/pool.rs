@@ -9,8 +9,8 @@ use std::sync::Arc;
 use engine::Worker;
 use program::Proxy;
 
+use super::Line;
 use crate::agent::Agent;
-use crate::line::Line;
 
 /// The number of an agent, and its server by the address of its live state.
 pub type Key = (u64, usize);
@@ -75,26 +75,4 @@ pub fn note_serial(key: Key, serial: bool) {
 /// Whether a server is known to take one question at a time.
 pub fn is_serial(key: Key) -> bool {
     SERIAL.with_borrow(|all| all.contains(&key))
-}
-
-/// Buffers of messages and answers that are kept for the next ones, and the most bytes of one that is.
-const SPARE: (usize, usize) = (64, 4096);
-
-thread_local! {
-    static BYTES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// An empty buffer.
-pub fn take_bytes() -> Vec<u8> {
-    BYTES.with_borrow_mut(Vec::pop).unwrap_or_default()
-}
-
-/// A buffer that is not needed any more.
-pub fn give_bytes(mut bytes: Vec<u8>) {
-    BYTES.with_borrow_mut(|spare| {
-        if spare.len() < SPARE.0 && bytes.capacity() <= SPARE.1 {
-            bytes.clear();
-            spare.push(bytes);
-        }
-    });
 }
