@@ -7,12 +7,16 @@
 //! number. When room is needed, the entry goes that was not asked for the longest, whichever shard it is in.
 //! What is being received takes room, too, and is seen by nobody before it is whole.
 
+mod fetch;
 mod shard;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use fetch::Fetch;
 pub use store::{Found, Row, Store, Writer};
+
+use std::time::Duration;
 
 /// Room is counted in blocks of so many bytes.
 pub const BLOCK: usize = 1024;
@@ -52,9 +56,23 @@ pub struct Settings {
     pub vary: bool,
     /// `early-hints`.
     pub hints: Hints,
+    /// `byte-ranges`: a part may be had of what is kept.
+    pub ranges: bool,
+    /// `wait-for-fetch`: a request for what another one fetches waits for that, so long at most.
+    pub wait: Option<Duration>,
+    /// Seconds for which an entry that is no longer good answers while one request fetches it anew
+    /// (`stale-while-revalidate`).
+    pub stale_meanwhile: u32,
+    /// Seconds for which it answers in place of an error (`stale-if-error`).
+    pub stale_on_error: u32,
 }
 
 impl Settings {
+    /// Seconds for which an entry may be of use when it is no longer good.
+    fn stale(&self) -> u64 {
+        u64::from(self.stale_meanwhile.max(self.stale_on_error))
+    }
+
     /// Bytes of head and body that an entry may have.
     pub(crate) fn most(&self) -> usize {
         self.max_object.max(BLOCK) - OVERHEAD

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::fetch::Fetches;
 use crate::shard::{Kept, Place, Shard, links_size};
 use crate::{Entry, Hints, OVERHEAD, Settings, blocks};
 
@@ -16,6 +17,8 @@ const SHARDS: usize = 16;
 pub enum Found<M> {
     /// An entry that is good.
     Fresh(Arc<Entry<M>>),
+    /// One that was good, and may be of use still.
+    Stale(Arc<Entry<M>>),
     /// Nothing but links: of an entry that went, or is no longer good.
     Links(Arc<[u8]>),
     /// Nothing.
@@ -54,6 +57,7 @@ pub struct Store<M> {
     links: AtomicUsize,
     /// Counts whatever is put or asked for.
     clock: AtomicU64,
+    pub(crate) fetches: Fetches,
 }
 
 impl<M> Store<M> {
@@ -66,6 +70,7 @@ impl<M> Store<M> {
             used: AtomicUsize::new(0),
             links: AtomicUsize::new(0),
             clock: AtomicU64::new(1),
+            fetches: Fetches::default(),
         }
     }
 
@@ -79,10 +84,13 @@ impl<M> Store<M> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
         let Some(list) = shard.places.get_mut(&hash) else { return Found::Nothing };
-        let mut links = None;
+        let (mut links, mut stale) = (None, None);
         for place in list.iter_mut().filter(|place| place.kept.key() == key) {
             match &place.kept {
                 Kept::Whole(entry) if now >= entry.expires => {
+                    if now < entry.expires + self.settings.stale() && suits(&entry.meta) {
+                        stale = Some(entry.clone());
+                    }
                     links = links.or((!entry.hints.is_empty()).then(|| Arc::from(&*entry.hints)));
                 }
                 Kept::Whole(entry) if suits(&entry.meta) => {
@@ -96,7 +104,7 @@ impl<M> Store<M> {
                 Kept::Links { hints, .. } => links = links.or(Some(hints.clone())),
             }
         }
-        links.map_or(Found::Nothing, Found::Links)
+        stale.map_or_else(|| links.map_or(Found::Nothing, Found::Links), Found::Stale)
     }
 
     /// Forgets all that is kept under `key`.
@@ -104,6 +112,23 @@ impl<M> Store<M> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
         self.remove(&mut shard, hash, |place| place.kept.key() == key);
+    }
+
+    /// Forgets what is kept under the keys that are `meant`; how many entries those were.
+    pub fn clear(&self, meant: impl Fn(&[u8]) -> bool) -> usize {
+        let mut gone = 0;
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let hashes: Vec<u64> = shard.places.keys().copied().collect();
+            for hash in hashes {
+                self.remove(&mut shard, hash, |place| {
+                    let is_meant = meant(place.kept.key());
+                    gone += usize::from(is_meant);
+                    is_meant
+                });
+            }
+        }
+        gone
     }
 
     /// Begins to receive an entry of `head` bytes and perhaps so many of body. `None` if it is too long, or
@@ -190,7 +215,7 @@ impl<M> Store<M> {
         shard.touch(hash, used);
     }
 
-    fn remove(&self, shard: &mut Shard<M>, hash: u64, which: impl Fn(&Place<M>) -> bool) {
+    fn remove(&self, shard: &mut Shard<M>, hash: u64, mut which: impl FnMut(&Place<M>) -> bool) {
         let Some(list) = shard.places.get_mut(&hash) else { return };
         list.retain(|place| {
             let stays = !which(place);
@@ -317,7 +342,7 @@ impl<M> Writer<M> {
         let replaced = |place: &Place<M>| {
             place.kept.key() == &*self.key
                 && match &place.kept {
-                    Kept::Whole(entry) => entry.expires <= now || same(&entry.meta),
+                    Kept::Whole(entry) => entry.expires + store.settings.stale() <= now || same(&entry.meta),
                     Kept::Links { .. } => true,
                 }
         };

@@ -11,6 +11,10 @@ fn store(blocks: usize, hints: Hints) -> Arc<Store<u32>> {
         max_secondary: 2,
         vary: true,
         hints,
+        ranges: false,
+        wait: None,
+        stale_meanwhile: 0,
+        stale_on_error: 0,
     }))
 }
 

@@ -1,6 +1,7 @@
-//! `cache` sections (manual, section 6.2.1).
+//! `cache` sections (manual, section 6.2.1; some words are ours, docs/differences.md).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cache::{BLOCK, Hints, Settings};
 use model::World;
@@ -51,6 +52,10 @@ pub(crate) fn header(section: &Section, known: &[CacheDraft], notes: &mut Diagno
         max_secondary: 10,
         vary: false,
         hints: Hints::Off,
+        ranges: false,
+        wait: None,
+        stale_meanwhile: 0,
+        stale_on_error: 0,
     };
     Some(CacheDraft { span, settings, max_object: None })
 }
@@ -72,7 +77,17 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
     if s.keyword() == "early-hints" {
         return early_hints(s, draft);
     }
-    let known = ["total-max-size", "max-age", "max-object-size", "process-vary", "max-secondary-entries"];
+    let known = [
+        "total-max-size",
+        "max-age",
+        "max-object-size",
+        "process-vary",
+        "max-secondary-entries",
+        "byte-ranges",
+        "wait-for-fetch",
+        "stale-while-revalidate",
+        "stale-if-error",
+    ];
     if !known.contains(&s.keyword()) {
         return Err(s.fail(format!("unknown keyword '{}' in 'cache' section", s.keyword())));
     }
@@ -109,6 +124,22 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
             }
             settings.max_secondary = usize::try_from(number).unwrap_or(usize::MAX);
         }
+        "stale-while-revalidate" | "stale-if-error" => {
+            let seconds = word
+                .parse()
+                .map_err(|_| s.fail(format!("'{}' expects a number of seconds.", s.keyword())))?;
+            match s.keyword() {
+                "stale-if-error" => settings.stale_on_error = seconds,
+                _ => settings.stale_meanwhile = seconds,
+            }
+        }
+        "wait-for-fetch" => {
+            let millis = units::millis(word).ok().filter(|millis| *millis > 0);
+            let millis = millis.ok_or_else(|| s.fail("'wait-for-fetch' expects a time."))?;
+            settings.wait = Some(Duration::from_millis(millis));
+        }
+        "byte-ranges" if matches!(word, "on" | "off") => settings.ranges = word == "on",
+        "byte-ranges" => return Err(s.fail("'byte-ranges' expects \"on\" or \"off\".")),
         _ if matches!(word, "on" | "off") => settings.vary = word == "on",
         _ => {
             let text = "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).";

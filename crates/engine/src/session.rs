@@ -244,6 +244,7 @@ impl Bench for Opening<'_> {
             | Need::Interim(_)
             | Need::Handshake
             | Need::Extension(_)
+            | Need::Within(..)
             | Need::Address { .. } => {
                 return Ok(Given::Back(Fulfilled::Failed));
             }

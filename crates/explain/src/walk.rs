@@ -411,6 +411,7 @@ fn waits(need: &Need) -> Option<String> {
         Need::Data => None,
         Need::ProxyHeader => Some("waits for a PROXY header".into()),
         Need::Extension(_) => Some("waits for an extension".into()),
+        Need::Within(time, _) => Some(format!("waits for another request, at most {} ms", time.as_millis())),
         Need::Address { name, .. } => Some(format!("asks name servers for '{name}'")),
         Need::CipHeader => Some("waits for a NetScaler header".into()),
     }

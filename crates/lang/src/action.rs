@@ -144,6 +144,8 @@ pub enum Need {
     },
     /// Something that only the extension knows which the action comes from.
     Extension(Extension),
+    /// The same, at most for so long; what it brings is nobody's concern.
+    Within(Duration, Extension),
 }
 
 /// What an extension waits for. It belongs to the stream whose rules wait: when the client leaves it is

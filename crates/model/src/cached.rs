@@ -27,6 +27,8 @@ pub struct Kept {
     pub modified: u64,
     /// Whom it is for.
     pub audience: Audience,
+    /// It may answer though it is no longer good.
+    pub stale: bool,
 }
 
 impl Kept {
@@ -68,6 +70,9 @@ impl Audience {
 pub struct Asks {
     /// Host and target; empty where no rule looked, or the response may not be kept.
     pub key: Vec<u8>,
+    /// The client has authenticated itself, or wants nothing to be kept: the response is for others only if it
+    /// says so itself (`public`).
+    pub reserved: bool,
     codings: Codings,
     fields: Vec<u8>,
     referer: Option<usize>,
@@ -77,7 +82,8 @@ pub struct Asks {
 impl Asks {
     /// Forgets it.
     pub fn clear(&mut self) {
-        let Asks { key, codings, fields, referer, origin } = self;
+        let Asks { key, reserved, codings, fields, referer, origin } = self;
+        *reserved = false;
         key.clear();
         fields.clear();
         (*codings, *referer, *origin) = Default::default();
@@ -121,6 +127,8 @@ pub struct Storing {
     pub hints: Box<[u8]>,
     /// Good until then, in seconds since 1970.
     pub expires: u64,
+    /// Others wait for it.
+    pub fetch: Option<cache::Fetch<Kept>>,
 }
 
 impl Storing {
@@ -142,9 +150,11 @@ impl Storing {
 
     /// It is whole, at `now` in seconds since 1970.
     pub fn finish(self, now: u64) {
-        let Storing { writer, kept, hints, expires, .. } = self;
+        let Storing { writer, kept, hints, expires, fetch } = self;
         let audience = kept.audience.clone();
         writer.finish(kept, hints, (now, expires), |other| other.audience == audience);
+        // Who looks now finds it.
+        drop(fetch);
     }
 }
 
@@ -155,15 +165,21 @@ pub struct Caching {
     pub asks: Asks,
     /// The cache that answers it, and with what.
     pub hit: Option<(Arc<Cache>, Arc<Entry>)>,
+    /// What may answer it in place of an error.
+    pub stale: Option<(Arc<Cache>, Arc<Entry>)>,
     /// Its response is being kept.
     pub storing: Option<Box<Storing>>,
+    /// It has waited for another one to fetch it.
+    pub waited: bool,
+    /// It fetches what others wait for.
+    pub fetch: Option<cache::Fetch<Kept>>,
 }
 
 impl Caching {
     /// Forgets all of it.
     pub fn clear(&mut self) {
-        let Caching { asks, hit, storing } = self;
+        let Caching { asks, hit, stale, storing, waited, fetch } = self;
         asks.clear();
-        (*hit, *storing) = Default::default();
+        (*hit, *stale, *storing, *waited, *fetch) = Default::default();
     }
 }

@@ -1,4 +1,4 @@
-//! `show cache` (management manual, 9.3): what the caches keep. The lines are HAProxy's, for tools read them;
+//! `show cache` (management manual, 9.3), and `clear cache`, which is ours: what the caches keep. The lines are HAProxy's, for tools read them;
 //! where it shows addresses stand numbers that tell caches and entries apart. A cache is walked over shard by
 //! shard while the answer is sent.
 
@@ -13,8 +13,44 @@ use crate::cli::table::Command;
 use program::listener::Level;
 
 /// The commands of this family.
-pub const COMMANDS: &[Command] =
-    &[Command::now(&["show", "cache"], "", "show cache status", Level::User, show)];
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["clear", "cache"],
+        "<cache> [<host><target>[*]]",
+        "forget what a cache keeps, all or that of a target",
+        Level::Operator,
+        clear,
+    ),
+    Command::now(&["show", "cache"], "", "show cache status", Level::User, show),
+];
+
+/// `clear cache`. A target that ends in `*` means all that begin like it.
+fn clear(call: &mut Call<'_>) -> Outcome {
+    let name = call.arg(0).to_owned();
+    if name.is_empty() {
+        return Err("'clear cache' expects the name of a cache.".into());
+    }
+    let caches = &call.shared().program.caches;
+    let Some(cache) = caches.iter().find(|cache| *cache.settings().name == *name).cloned() else {
+        return Err(format!("No such cache '{name}'.").into());
+    };
+    let wanted = call.arg(1).as_bytes().to_vec();
+    let gone = cache.clear(|key| is_meant(key, &wanted));
+    Ok(Reply::info(format!("{gone} entries removed.")))
+}
+
+/// Whether a key, which is a host, a blank and a target, is the one that is `wanted`. Targets of HTTP/2 name
+/// the host once more.
+fn is_meant(key: &[u8], wanted: &[u8]) -> bool {
+    let at = key.iter().position(|byte| *byte == b' ').unwrap_or(key.len());
+    let (host, target) = (key.get(..at).unwrap_or_default(), key.get(at + 1..).unwrap_or_default());
+    let target = wire::uri::path_and_query(target);
+    match (wanted, wanted.strip_suffix(b"*")) {
+        ([], _) => true,
+        (_, Some(start)) => [host, target].concat().starts_with(start),
+        (_, None) => [host, target].concat() == wanted,
+    }
+}
 
 /// `show cache`.
 fn show(call: &mut Call<'_>) -> Outcome {

@@ -4,7 +4,6 @@
 //! proxies that the request has come to. Its body is never copied into the stream: it goes out from where it
 //! lies, behind the head in one piece where it is short.
 
-use std::sync::Arc;
 use std::task::Poll;
 
 use lang::env::Side;
@@ -14,7 +13,8 @@ use link::pump::Outer;
 use model::cached::Entry;
 use model::term::{Cause, Phase};
 use rt::Buf;
-use wire::head::Known;
+use wire::caching::{self, Wanted};
+use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::{Method, Version};
 
@@ -31,19 +31,25 @@ const SHORT: usize = 4096;
 
 /// Answers with what `cache-use` found.
 pub async fn serve(stream: &mut Stream<'_>) -> Next {
-    let Some(entry) = stream.txn.caching.hit.as_ref().map(|(_, entry)| entry.clone()) else {
+    let hit = stream.txn.caching.hit.as_ref();
+    let Some((entry, ranges)) = hit.map(|(cache, entry)| (entry.clone(), cache.settings().ranges)) else {
         return Next::Close;
     };
     stream.end(Cause::Local, Phase::Request);
     let (now, txn) = (Some(rt::now()), &mut *stream.txn);
     txn.by_service = Some(SERVER);
-    (txn.times.queued, txn.times.connected, txn.times.response) = (now, now, now);
-    txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
+    let times = &mut txn.times;
+    times.queued = times.queued.or(now);
+    times.connected = times.connected.or(now);
+    times.response = times.response.or(now);
+    if !txn.server_conn.begun {
+        txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
+    }
     rules::intercepted(stream);
     if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;
     }
-    let head_only = compose(stream, &entry);
+    let mut given = compose(stream, &entry, ranges);
     stream.txn.respond();
     crate::tracking::response(&stream.worker.shared.program.global, stream.client.conn(), &stream.txn);
     if let Step::Done(next) = rules::filters(stream, Moment::Response, Whose::All).await {
@@ -59,13 +65,13 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     if let Step::Done(next) = rules::filters(stream, Moment::ResponseHead, Whose::All).await {
         return next;
     }
-    let next = match stage(stream, &entry, head_only) {
+    let next = match stage(stream, &given) {
         Ok(next) => next,
         Err(()) => return answer::refuse(stream, 502).await,
     };
     exchange::tell(stream);
-    let head_only = head_only || response::is_bodiless(stream.txn.res.status());
-    match send(stream, &entry, head_only).await {
+    given.head_only |= response::is_bodiless(stream.txn.res.status());
+    match send(stream, &given).await {
         Ok(()) => {
             stream.http.answered = true;
             stream.http.whole = stream.http.response_body != Body::UntilClose;
@@ -78,12 +84,51 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     }
 }
 
-/// Makes the head of the answer; whether that is all of it.
-fn compose(stream: &mut Stream<'_>, entry: &Entry) -> bool {
+/// Answers with what is no longer good in place of an error, if `cache-use` found such a thing.
+pub async fn instead(stream: &mut Stream<'_>) -> Option<Next> {
+    let stale = stream.txn.caching.stale.take()?;
+    stream.txn.caching.hit = Some(stale);
+    if stream.upstream.is_some() {
+        let spare = super::replaced::count(stream);
+        spare.settle(stream);
+    }
+    stream.server_is_done();
+    stream.leave_connection();
+    stream.to_server = None;
+    Some(rt::boxed(serve(stream)).await)
+}
+
+/// Whether a response of this status is an error that something else may be given for (RFC 5861 section 4).
+pub fn is_error(status: u16) -> bool {
+    matches!(status, 500 | 502 | 503 | 504)
+}
+
+/// What is given of an entry.
+struct Given<'e> {
+    body: &'e [u8],
+    /// What stands behind it.
+    trailers: &'e [u8],
+    framing: Body,
+    /// The head is all of it.
+    head_only: bool,
+}
+
+impl Given<'_> {
+    /// Bytes of the body and what stands behind it, as they count.
+    fn size(&self) -> u64 {
+        let chunked = self.framing == Body::Chunked;
+        self.body.len() as u64 + u64::from(chunked) + wire::http1::counted_trailers(self.trailers)
+    }
+}
+
+/// Makes the head of the answer. With `ranges` it may be a part of what is kept.
+fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given<'e> {
     let kept = &entry.meta;
     let most = stream.worker.shared.program.global.tune.bufsize;
     let txn = &mut *stream.txn;
     let same = kept.is_unchanged(&txn.req);
+    let head_only = same || txn.req.method_id() == Method::Head;
+    let mut given = Given { body: &entry.body, trailers: &kept.trailers, framing: kept.framing, head_only };
     let res = &mut txn.res;
     res.copy_from(&kept.head);
     res.set_limit(most);
@@ -91,20 +136,37 @@ fn compose(stream: &mut Stream<'_>, entry: &Entry) -> bool {
     let _ = res.append(b"age", base::text::int(age, &mut [0; base::text::INT_MAX]));
     if same {
         let _ = res.set_status(304, None);
+    } else if ranges && !head_only {
+        cut(&txn.req, res, &mut given);
     }
     txn.has_res = true;
     txn.status = res.status();
-    let head_only = same || txn.req.method_id() == Method::Head;
-    txn.down.received += headers::counted(&txn.res) as u64 + if head_only { 0 } else { size(entry) };
-    stream.http.response_body = if head_only { Body::None } else { kept.framing };
+    txn.down.received += headers::counted(&txn.res) as u64 + if head_only { 0 } else { given.size() };
+    stream.http.response_body = if head_only { Body::None } else { given.framing };
     stream.http.response_ended = true;
-    head_only
+    given
 }
 
-/// Bytes of a body and what stands behind it, as they count.
-fn size(entry: &Entry) -> u64 {
-    let chunked = entry.meta.framing == Body::Chunked;
-    entry.body.len() as u64 + u64::from(chunked) + wire::http1::counted_trailers(&entry.meta.trailers)
+/// Leaves of what is given the part that is asked for.
+fn cut(req: &Head, res: &mut Head, given: &mut Given<'_>) {
+    let length = given.body.len();
+    let (status, part, says) = match caching::wanted(req, res, length) {
+        Wanted::Whole => return,
+        Wanted::Part(part) => {
+            let says = format!("bytes {}-{}/{length}", part.start, part.end.saturating_sub(1));
+            (206, part, says)
+        }
+        Wanted::Beyond => (416, 0..0, format!("bytes */{length}")),
+    };
+    given.body = given.body.get(part).unwrap_or_default();
+    given.trailers = &[];
+    given.framing = Body::Length(given.body.len() as u64);
+    let _ = res.set_status(status, None);
+    res.remove_all(Known::TransferEncoding);
+    res.remove_all("trailer");
+    let room = &mut [0; base::text::INT_MAX];
+    let _ = res.set(Known::ContentLength, base::text::int(given.body.len() as u64, room));
+    let _ = res.set("content-range", says.as_bytes());
 }
 
 /// Rules on the response, of the backend before those of the frontend.
@@ -127,15 +189,15 @@ async fn on_response(stream: &mut Stream<'_>) -> Step {
 ///
 /// # Errors
 /// The head is too long.
-fn stage(stream: &mut Stream<'_>, entry: &Entry, head_only: bool) -> Result<Next, ()> {
-    let kept = &entry.meta;
-    if kept.framing == Body::Chunked && !head_only && !stream.txn.res.has(Known::TransferEncoding) {
+fn stage(stream: &mut Stream<'_>, given: &Given<'_>) -> Result<Next, ()> {
+    let framing = given.framing;
+    if framing == Body::Chunked && !given.head_only && !stream.txn.res.has(Known::TransferEncoding) {
         // It came over HTTP/2.
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
     let bodiless = response::is_bodiless(stream.txn.res.status());
-    let doubtful = kept.framing == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
-    let closes = kept.framing == Body::UntilClose || crate::filter::prepare_response(stream);
+    let doubtful = framing == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
+    let closes = framing == Body::UntilClose || crate::filter::prepare_response(stream);
     // What rules say of a connection is about one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
     let closes = (closes || doubtful) && !bodiless || ended;
@@ -156,24 +218,24 @@ fn stage(stream: &mut Stream<'_>, entry: &Entry, head_only: bool) -> Result<Next
 }
 
 /// Sends the staged head and the body.
-async fn send(stream: &mut Stream<'_>, entry: &Arc<Entry>, head_only: bool) -> Result<(), ()> {
+async fn send(stream: &mut Stream<'_>, given: &Given<'_>) -> Result<(), ()> {
     let mut head = stream.to_client.take().unwrap_or_default();
-    if head_only {
+    if given.head_only {
         return piece(stream, head.filled(), &[], false).await;
     }
-    stream.txn.down.sent += size(entry);
+    stream.txn.down.sent += given.size();
     if let Some((chain, outer)) = stream.down_chain.take() {
-        return rt::boxed(filtered(stream, entry, head, *chain, outer)).await;
+        return rt::boxed(filtered(stream, given, head, *chain, outer)).await;
     }
-    let (body, chunked) = (&*entry.body, entry.meta.framing == Body::Chunked);
-    if !chunked {
+    let body = given.body;
+    if given.framing != Body::Chunked {
         if body.len() <= SHORT.min(head.spare()) {
             head.push(body);
             return piece(stream, head.filled(), &[], false).await;
         }
         return piece(stream, head.filled(), body, false).await;
     }
-    let trailers = trailers(stream, entry);
+    let trailers = trailers(stream, given);
     let before: &mut [u8; 20] = &mut [0; 20];
     let before = chunk_line(body.len(), before);
     let behind: &[u8] = if body.is_empty() { b"0\r\n" } else { b"\r\n0\r\n" };
@@ -202,8 +264,8 @@ fn chunk_line(length: usize, room: &mut [u8; 20]) -> &[u8] {
 }
 
 /// What stands behind the last chunk.
-fn trailers<'e>(stream: &Stream<'_>, entry: &'e Entry) -> &'e [u8] {
-    match &*entry.meta.trailers {
+fn trailers<'e>(stream: &Stream<'_>, given: &Given<'e>) -> &'e [u8] {
+    match given.trailers {
         trailers if !trailers.is_empty() && !stream.frontend().options.drop_response_trailers => trailers,
         _ => b"\r\n",
     }
@@ -213,13 +275,13 @@ fn trailers<'e>(stream: &Stream<'_>, entry: &'e Entry) -> &'e [u8] {
 /// turn.
 async fn filtered(
     stream: &mut Stream<'_>,
-    entry: &Arc<Entry>,
+    given: &Given<'_>,
     mut head: Buf,
     mut chain: Chain,
     outer: Outer,
 ) -> Result<(), ()> {
     let most = stream.worker.shared.program.global.tune.bufsize;
-    let (mut rest, mut out) = (&*entry.body, Vec::new());
+    let (mut rest, mut out) = (given.body, Vec::new());
     loop {
         let (now, later) = rest.split_at(rest.len().min(most));
         rest = later;
@@ -233,7 +295,7 @@ async fn filtered(
         }
         if over && outer == Outer::Chunked {
             out.extend_from_slice(b"0\r\n");
-            out.extend_from_slice(trailers(stream, entry));
+            out.extend_from_slice(trailers(stream, given));
         }
         piece(stream, head.filled(), &out, !over).await?;
         head.clear();

@@ -210,6 +210,11 @@ enum Attempt {
 async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if let Err(failed) = connect::reach(stream, wish).await {
         stream.server_is_done();
+        if cached::is_error(failed.explain().2)
+            && let Some(next) = cached::instead(stream).await
+        {
+            return Attempt::Over(next);
+        }
         return Attempt::Over(unreachable(stream, &failed).await);
     }
     crate::log::step(stream, Origin::Connect);
@@ -242,6 +247,11 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         awaiting::Wait::Failed(status) => {
             // It went to the server: an answer made now can't tell of it.
             stream.http.dismissed = true;
+            if status.is_some_and(cached::is_error)
+                && let Some(next) = cached::instead(stream).await
+            {
+                return Attempt::Over(next);
+            }
             return Attempt::Over(match status {
                 Some(s) => answer::refuse(stream, s).await,
                 None => Next::Close,
@@ -254,6 +264,11 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if stream.upstream.as_ref().is_some_and(crate::stream::Upstream::is_through) {
         // The end of the response came along with its head.
         stream.server_is_done();
+    }
+    if cached::is_error(stream.txn.res.status())
+        && let Some(next) = cached::instead(stream).await
+    {
+        return Attempt::Over(next);
     }
     match response::process(stream).await {
         Step::Go => {

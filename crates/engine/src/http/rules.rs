@@ -265,6 +265,13 @@ impl Message<'_, '_> {
                 }
                 return Ok(Given::Back(brought.map_or(Fulfilled::Failed, Fulfilled::Brought)));
             }
+            Need::Within(time, extension) => {
+                let waiting = extension.begin(stream.worker.clone());
+                let _ = wait::extension(stream, Some(rt::now() + time), waiting).await;
+                if side == Side::Request {
+                    give_up_silence(stream)?;
+                }
+            }
             Need::Address { resolvers, name, v4 } => {
                 let waiting = crate::naming::find(&stream.worker, resolvers, name, v4);
                 let brought = wait::extension(stream, self.deadline, waiting).await;

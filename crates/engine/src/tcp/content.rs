@@ -132,9 +132,12 @@ impl Bench for Content<'_, '_> {
                 Given::Back(crate::naming::fulfilled(while_there(self.stream, self.deadline, waiting).await))
             }
             // There is no message in TCP, and what comes before the first byte was there.
-            Need::Body { .. } | Need::Interim(_) | Need::Handshake | Need::ProxyHeader | Need::CipHeader => {
-                Given::Back(Fulfilled::Failed)
-            }
+            Need::Body { .. }
+            | Need::Within(..)
+            | Need::Interim(_)
+            | Need::Handshake
+            | Need::ProxyHeader
+            | Need::CipHeader => Given::Back(Fulfilled::Failed),
         })
     }
 

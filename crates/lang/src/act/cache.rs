@@ -4,17 +4,18 @@
 //! depend on; the other decides whether a response is to be kept, and keeps its head as it finds it. The body
 //! follows when it goes to the client: [`model::cached::Storing`] waits in the transaction for the engine.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use ::cache::{Found, Hints};
-use model::cached::{Audience, Cache, Kept, Storing};
+use model::cached::{Audience, Cache, Caching, Entry, Kept, Storing};
 use wire::caching::{self, Codings, Freshness};
 use wire::head::{Head, Known};
 use wire::http1::{Body, response_body};
 use wire::method::{Method, Version};
 
 use super::{Parsed, Reading, def};
-use crate::action::{Action, Exec, Flow, Need};
+use crate::action::{Action, Exec, Extension, Flow, Need};
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -113,10 +114,12 @@ fn make_key(req: &Head, key: &mut Vec<u8>) -> bool {
 
 impl Action for Use {
     fn run(&self, exec: &mut Exec<'_>) -> Flow {
-        if exec.resumed.is_some() || exec.txn.caching.hit.is_some() {
-            // The links were sent; or another cache has the response.
+        let waited = exec.resumed.is_some() && exec.txn.caching.waited;
+        if exec.txn.caching.hit.is_some() || exec.resumed.is_some() && !waited {
+            // Another cache has the response; or the links were sent.
             return Flow::Next;
         }
+        exec.txn.caching.waited = false;
         let now = seconds(exec);
         let txn = &mut *exec.txn;
         let req = &txn.req;
@@ -127,21 +130,21 @@ impl Action for Use {
         }
         let method = req.method_id();
         if !matches!(method, Method::Get | Method::Head) {
-            if !matches!(method, Method::Options | Method::Trace | Method::Connect) {
-                self.cache.forget(&asks.key);
+            // What it may change is forgotten when the server has done it.
+            if matches!(method, Method::Options | Method::Trace | Method::Connect) {
+                asks.key.clear();
             }
-            asks.key.clear();
             return Flow::Next;
         }
-        if req.has(Known::Authorization) {
-            asks.key.clear();
-            return Flow::Next;
-        }
+        let authorized = req.has(Known::Authorization);
         if self.cache.settings().vary {
             asks.accept(req);
         }
-        if caching::asked(req).anew {
-            forget_head(method, &mut asks.key);
+        let asked = caching::asked(req);
+        asks.reserved = authorized || asked.unkept;
+        let keeps = method == Method::Get;
+        if asked.anew || authorized {
+            forget_unless(keeps, &mut asks.key);
             return Flow::Next;
         }
         let counters = |count: fn(&model::figures::CacheCounters) -> &model::Counter| {
@@ -151,9 +154,12 @@ impl Action for Use {
                 None => count(&exec.live.frontend().front.counters.of(worker).cache).inc(),
             }
         };
-        counters(|c| &c.lookups);
+        // Who has waited looks once more, for the same.
+        if !waited {
+            counters(|c| &c.lookups);
+        }
         let found = self.cache.find(&asks.key, now, |kept| kept.audience.has(asks));
-        forget_head(method, &mut asks.key);
+        forget_unless(keeps, &mut asks.key);
         match found {
             Found::Fresh(entry) => {
                 counters(|c| &c.hits);
@@ -161,20 +167,75 @@ impl Action for Use {
                 txn.caching.hit = Some((self.cache.clone(), entry));
                 Flow::Next
             }
-            Found::Links(hints) if self.hints => {
+            Found::Links(hints) if self.hints && !waited => {
                 counters(|c| &c.hint_hits);
                 Flow::Yield(Need::Interim(hints))
             }
-            _ => Flow::Next,
+            Found::Stale(entry) if entry.meta.stale => {
+                if self.waits_for_better(&mut txn.caching, &entry, (now, keeps)) {
+                    return Flow::Next;
+                }
+                counters(|c| &c.hits);
+                txn.caching.hit = Some((self.cache.clone(), entry));
+                Flow::Next
+            }
+            _ if waited || !keeps || asked.unkept => Flow::Next,
+            _ => self.share(&mut txn.caching),
         }
     }
 }
 
+impl Use {
+    /// Whether a request to which an entry that is no longer good would be the answer asks for another one,
+    /// because nobody else does, or because it is too old but for what errors are replaced with.
+    fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, bool)) -> bool {
+        let ((now, keeps), settings) = (at, self.cache.settings());
+        let within = |seconds: u32| now < entry.expires + u64::from(seconds);
+        if within(settings.stale_meanwhile) {
+            if keeps {
+                caching.fetch = self.cache.fetch(&caching.asks.key);
+            }
+            if caching.fetch.is_none() {
+                return false;
+            }
+        }
+        if within(settings.stale_on_error) {
+            caching.stale = Some((self.cache.clone(), entry.clone()));
+        }
+        true
+    }
+
+    /// Has this request fetch for others what is not there, or wait for the one that does.
+    fn share(&self, caching: &mut Caching) -> Flow {
+        let Some(time) = self.cache.settings().wait else { return Flow::Next };
+        caching.fetch = self.cache.fetch(&caching.asks.key);
+        if caching.fetch.is_some() {
+            return Flow::Next;
+        }
+        caching.waited = true;
+        let (cache, key) = (self.cache.clone(), caching.asks.key.clone());
+        Flow::Yield(Need::Within(
+            time,
+            Extension::new(move |_| {
+                Box::pin(async move {
+                    std::future::poll_fn(|cx| cache.poll_fetched(&key, cx)).await;
+                    Box::new(()) as Box<dyn Any>
+                })
+            }),
+        ))
+    }
+}
+
 /// What answers a HEAD is looked for, and never kept.
-fn forget_head(method: Method, key: &mut Vec<u8>) {
-    if method == Method::Head {
+fn forget_unless(keeps: bool, key: &mut Vec<u8>) {
+    if !keeps {
         key.clear();
     }
+}
+
+/// Methods that may change what others ask for.
+fn changes(method: Method) -> bool {
+    !matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace | Method::Connect)
 }
 
 /// `cache-store`: has the response kept if it may be.
@@ -182,7 +243,13 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     let now = seconds(exec);
     let txn = &mut *exec.txn;
     let (settings, caching) = (cache.store.settings(), &mut txn.caching);
+    // Where the response is not kept nobody has to wait for it any longer.
+    let fetch = caching.fetch.take_if(|fetch| fetch.is_of(&cache.store));
     let is_new = caching.hit.is_none() && !caching.asks.key.is_empty();
+    if is_new && changes(txn.req.method_id()) && (200..400).contains(&txn.res.status()) {
+        cache.store.forget(&caching.asks.key);
+    }
+    let is_new = is_new && (!caching.asks.reserved || txn.res.has_token(Known::CacheControl, b"public"));
     if !is_new || txn.req.method_id() != Method::Get || txn.res.status() != 200 {
         return;
     }
@@ -222,8 +289,9 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         born: now.saturating_sub(u64::from(age)),
         modified: caching::modified(&txn.res, now),
         audience,
+        stale: caching::may_be_stale(&txn.res),
     };
-    caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires }));
+    caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires, fetch }));
 }
 
 /// Whom a response is for; `None` if it depends on what nobody looks at.

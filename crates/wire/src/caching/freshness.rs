@@ -7,7 +7,7 @@ use crate::head::{Head, Known};
 pub enum Freshness {
     /// Not at all: it says so, it is stale when it comes, or nothing tells how long, nor how to ask again.
     Never,
-    /// For as long as the cache likes: there is a validator, and nothing else was said.
+    /// For as long as the cache likes: there is a validator, or a word about it without a number.
     Unsaid,
     /// For so many seconds from now: HAProxy counts from when a response comes, whatever its age is.
     For(u32),
@@ -15,47 +15,77 @@ pub enum Freshness {
 
 impl Freshness {
     /// That of a response that came at `now`, in seconds since 1970. HAProxy keeps nothing that is private or
-    /// not to be had without asking, whatever of it that is said of.
+    /// not to be had without asking, whatever of it that is said of, and nothing of the age 0.
     pub fn of(res: &Head, now: u64) -> Freshness {
-        // Asked to be kept from caches of old.
-        if res.has_token("pragma", b"no-cache") {
-            return Freshness::Never;
-        }
-        let (mut shared, mut own) = (None, None);
-        for value in res.values(Known::CacheControl) {
-            let (name, text) = directive(value);
-            match () {
-                () if is(name, b"no-store") || is(name, b"no-cache") || is(name, b"private") => {
-                    return Freshness::Never;
-                }
-                () if is(name, b"s-maxage") => shared = shared.or(Some(seconds(text))),
-                () if is(name, b"max-age") => own = own.or(Some(seconds(text))),
-                () => {}
-            }
-        }
-        if age(res).is_none() {
-            return Freshness::Never;
-        }
-        let lifetime = match shared.or(own) {
-            Some(Some(seconds)) => seconds,
-            Some(None) => return Freshness::Never,
-            None => match res.first("expires") {
-                Some(date) => super::validators::date(date)
-                    .map_or(0, |date| u32::try_from(date.saturating_sub(now)).unwrap_or(u32::MAX)),
-                None if res.has("etag") || res.has("last-modified") => return Freshness::Unsaid,
-                None => return Freshness::Never,
-            },
+        let lifetime = match lifetime(res, now) {
+            // Nothing tells whether its age is too much.
+            Freshness::Unsaid if res.has("age") => Freshness::Never,
+            lifetime => lifetime,
         };
-        match lifetime {
-            0 => Freshness::Never,
-            seconds => Freshness::For(seconds),
+        match (lifetime, res.first("age").map(|text| number(text.trim_ascii()))) {
+            (Freshness::For(seconds), Some(age)) if !age.is_some_and(|age| (1..=seconds).contains(&age)) => {
+                Freshness::Never
+            }
+            (lifetime, _) => lifetime,
         }
     }
 }
 
+/// How long a response is good in all, whatever its age is.
+fn lifetime(res: &Head, now: u64) -> Freshness {
+    // Asked to be kept from caches of old.
+    if res.has_token("pragma", b"no-cache") {
+        return Freshness::Never;
+    }
+    let (mut shared, mut own) = (None, None);
+    let (mut told, mut zero) = (false, false);
+    for value in res.values(Known::CacheControl) {
+        let (name, text) = directive(value);
+        if is(name, b"no-store") || is(name, b"no-cache") || is(name, b"private") {
+            return Freshness::Never;
+        }
+        let for_shared = is(name, b"s-maxage");
+        if !for_shared && !is(name, b"max-age") {
+            continue;
+        }
+        told = true;
+        // An `s-maxage` behind a `max-age` of zero counts, not one before it.
+        zero = text == Some(b"0") || zero && !for_shared;
+        if zero && for_shared {
+            return Freshness::Never;
+        }
+        match seconds(text) {
+            Some(Some(seconds)) => *(if for_shared { &mut shared } else { &mut own }) = Some(seconds),
+            Some(None) => {}
+            None => return Freshness::Never,
+        }
+    }
+    if zero {
+        return Freshness::Never;
+    }
+    if let Some(seconds) = shared.or(own) {
+        return Freshness::For(seconds);
+    }
+    if told {
+        return Freshness::Unsaid;
+    }
+    match res.first("expires").map(super::validators::date) {
+        Some(Some(date)) if date > now => Freshness::For(u32::try_from(date - now).unwrap_or(u32::MAX)),
+        Some(_) => Freshness::Never,
+        None if res.has("etag") || res.has("last-modified") => Freshness::Unsaid,
+        None => Freshness::Never,
+    }
+}
+
+/// Whether a response may be of use though it is no longer good (RFC 9111 section 4.2.4).
+pub fn may_be_stale(res: &Head) -> bool {
+    let words: [&[u8]; 3] = [b"must-revalidate", b"proxy-revalidate", b"s-maxage"];
+    !res.values(Known::CacheControl).any(|value| words.iter().any(|word| is(directive(value).0, word)))
+}
+
 /// The age that a response has when it comes, in seconds; `None` if it can't be read.
 pub fn age(res: &Head) -> Option<u32> {
-    res.last("age").map_or(Some(0), |text| number(text.trim_ascii()))
+    res.first("age").map_or(Some(0), |text| number(text.trim_ascii()))
 }
 
 /// What a request asks of a cache.
@@ -64,19 +94,22 @@ pub struct Asked {
     /// Nothing that is kept may answer it: it says how old that may be, whatever it says (`Cache-Control:
     /// no-cache`, `max-age`, `min-fresh`, `max-stale`, `Pragma: no-cache`). The response may be kept.
     pub anew: bool,
+    /// The response is to be kept only if it says so itself (`no-store`).
+    pub unkept: bool,
 }
 
 /// What the fields of a request ask.
 pub fn asked(req: &Head) -> Asked {
-    let (mut anew, mut controlled) = (false, false);
+    let (mut anew, mut controlled, mut unkept) = (false, false, false);
     for value in req.values(Known::CacheControl) {
         controlled = true;
         let (name, _) = directive(value);
+        unkept |= is(name, b"no-store");
         anew |=
             [&b"no-cache"[..], b"max-age", b"min-fresh", b"max-stale"].iter().any(|known| is(name, known));
     }
     // RFC 9111 section 5.4: of both, the new field holds.
-    Asked { anew: anew || !controlled && req.has_token("pragma", b"no-cache") }
+    Asked { anew: anew || !controlled && req.has_token("pragma", b"no-cache"), unkept }
 }
 
 /// A directive and what stands behind its `=`, if anything does.
@@ -91,15 +124,17 @@ fn is(name: &[u8], word: &[u8]) -> bool {
     name.eq_ignore_ascii_case(word)
 }
 
-/// A number of seconds, perhaps in quotes; what is more than fits is as much as fits.
-fn seconds(text: Option<&[u8]>) -> Option<u32> {
-    let text = text?.trim_ascii();
-    let text = text.strip_prefix(b"\"").and_then(|t| t.strip_suffix(b"\"")).unwrap_or(text);
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
+/// A number of seconds as HAProxy reads it: what stands behind its digits does not count, what is more than
+/// fits is as much as fits, and zero in other words than `0` is no number. `None`: it is none at all;
+/// `Some(None)`: nothing is said.
+fn seconds(text: Option<&[u8]>) -> Option<Option<u32>> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Some(None) };
+    let text = text.strip_prefix(b"\"").unwrap_or(text);
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = text.iter().take_while(|c| c.is_ascii_digit());
     let add = |sum: u32, digit: &u8| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
-    Some(text.iter().fold(0, add))
+    let (any, seconds) = digits.fold((false, 0), |(_, sum), digit| (true, add(sum, digit)));
+    any.then_some(Some(seconds).filter(|seconds| *seconds > 0))
 }
 
 /// A number that fits.
@@ -130,6 +165,18 @@ mod tests {
             ("must-revalidate, max-age=5", Freshness::For(5)),
             ("max-age=1, s-maxage=10", Freshness::For(10)),
             ("max-age=99999999999", Freshness::For(u32::MAX)),
+            ("max-age=1, max-age=10", Freshness::For(10)),
+            ("max-age=10.5", Freshness::For(10)),
+            ("max-age=+10x", Freshness::For(10)),
+            ("max-age=", Freshness::Unsaid),
+            ("s-maxage", Freshness::Unsaid),
+            ("max-age=00", Freshness::Unsaid),
+            ("max-age=0, s-maxage=10", Freshness::For(10)),
+            ("s-maxage=10, max-age=0", Freshness::Never),
+            ("s-maxage=0, s-maxage=10", Freshness::Never),
+            ("max-age=0, max-age=10", Freshness::Never),
+            ("max-age=abc, s-maxage=10", Freshness::Never),
+            ("max-age=-1", Freshness::Never),
             ("public", Freshness::Unsaid),
             ("max-age=abc", Freshness::Never),
             ("max-age=0", Freshness::Never),
@@ -154,8 +201,10 @@ mod tests {
 
     #[test]
     fn its_age_can_be_read() {
-        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "30")]), Freshness::For(10));
-        for age in ["x", "", "-1", "4294967296"] {
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "10")]), Freshness::For(10));
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "5"), ("age", "x")]), Freshness::For(10));
+        assert_eq!(of(&[("etag", "\"x\""), ("age", "1")]), Freshness::Never);
+        for age in ["x", "", "-1", "4294967296", "0", "11"] {
             assert_eq!(of(&[("cache-control", "max-age=10"), ("age", age)]), Freshness::Never);
         }
     }

@@ -2,11 +2,13 @@
 
 mod freshness;
 mod hints;
+mod range;
 mod validators;
 mod vary;
 
-pub use freshness::{Asked, Freshness, age, asked};
+pub use freshness::{Asked, Freshness, age, asked, may_be_stale};
 pub use hints::hints;
+pub use range::{Wanted, wanted};
 pub use validators::{is_unchanged, modified};
 pub use vary::{Accepted, Codings, Varies, varies};
 

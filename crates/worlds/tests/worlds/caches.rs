@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use worlds::{ALL, Answer, Message, QUIET, all, chunked, content, explore, label, spawn};
+use worlds::{ALL, Answer, CALM, Message, QUIET, all, chunked, content, explore, label, spawn};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -168,5 +168,124 @@ fn what_is_kept_outlives_its_configuration() {
         stage.adopt(&CACHED.replace("total-max-size 1", "total-max-size 2")).expect("a good configuration");
         let mut client = stage.client(FRONT).await;
         assert_eq!(client.ask(&ask("/", "")).await.field("x-hit"), Some("0"));
+    });
+}
+
+/// So many clients at once, and how often the server was asked for what they want.
+async fn at_once(stage: &Rc<worlds::Stage>, clients: u64, answer: impl Fn() -> Answer + 'static) -> u64 {
+    let asked: Rc<Cell<u64>> = Rc::default();
+    let count = asked.clone();
+    stage.answer(S, move |_, _| {
+        count.set(count.get() + 1);
+        answer()
+    });
+    let jobs = (0..clients).map(|_| {
+        let stage = stage.clone();
+        spawn(async move {
+            let mut client = stage.client(FRONT).await;
+            let answer = client.ask(&ask("/", "")).await;
+            assert!(answer.is_whole() && answer.body == b"shared", "{answer:?}");
+        })
+    });
+    all(jobs).await;
+    asked.get()
+}
+
+fn waiting() -> &'static str {
+    CACHED.replace("max-age 3", "max-age 30\n wait-for-fetch 2s").leak()
+}
+
+#[test]
+fn many_share_what_one_fetches() {
+    explore(waiting(), CALM, |stage| async move {
+        let Answer::Bytes(bytes) = keepable(b"shared", 20, "", false) else { return };
+        let late = move || Answer::Late(Duration::from_secs(1), bytes.clone());
+        assert_eq!(at_once(&stage, 20, late).await, 1);
+    });
+}
+
+#[test]
+fn nobody_waits_in_vain_for_long() {
+    // What may not be kept is known when it comes.
+    explore(waiting(), QUIET, |stage| async move {
+        let late = || Answer::Late(Duration::from_secs(1), worlds::response(200, b"shared"));
+        assert_eq!(at_once(&stage, 5, late).await, 5);
+        assert!(stage.elapsed() < Duration::from_millis(2500), "{:?}", stage.elapsed());
+    });
+    // Somebody is too slow.
+    explore(waiting(), QUIET, |stage| async move {
+        let Answer::Bytes(bytes) = keepable(b"shared", 20, "", false) else { return };
+        let late = move || Answer::Late(Duration::from_secs(10), bytes.clone());
+        assert_eq!(at_once(&stage, 5, late).await, 5);
+        assert!(stage.elapsed() < Duration::from_secs(13), "{:?}", stage.elapsed());
+    });
+    // Who fetches goes away.
+    let config: &'static str = waiting().replace(" server s", " option abortonclose\n server s").leak();
+    explore(config, QUIET, |stage| async move {
+        let first = stage.client(FRONT).await;
+        let jobs = async {
+            first.send(&ask("/", "")).await.unwrap();
+            rt::sleep(Duration::from_millis(500)).await;
+            first.reset();
+        };
+        let gone = spawn(jobs);
+        let Answer::Bytes(bytes) = keepable(b"shared", 20, "", false) else { return };
+        let late = move || Answer::Late(Duration::from_millis(900), bytes.clone());
+        let asked = at_once(&stage, 5, late).await;
+        all([gone]).await;
+        assert!((1..=6).contains(&asked), "{asked}");
+        assert!(stage.elapsed() < Duration::from_millis(2500), "{:?}", stage.elapsed());
+    });
+}
+
+/// While one request fetches what is no longer good the others get what there is, for a time.
+#[test]
+fn what_is_old_answers_meanwhile() {
+    let config = CACHED.replace("max-age 3", "max-age 30\n stale-while-revalidate 10\n stale-if-error 60");
+    let config: &'static str = config.leak();
+    explore(config, QUIET, |stage| async move {
+        let asked: Rc<Cell<u64>> = Rc::default();
+        let count = asked.clone();
+        stage.answer(S, move |_, _| {
+            count.set(count.get() + 1);
+            let Answer::Bytes(bytes) = keepable(b"shared", 2, "", false) else { unreachable!() };
+            match count.get() {
+                1 => Answer::Bytes(bytes),
+                2 => Answer::Late(Duration::from_secs(1), bytes),
+                // It is broken from then on.
+                3 => Answer::Bytes(worlds::response(503, b"broken")),
+                _ => Answer::Reset(Vec::new()),
+            }
+        });
+        let mut client = stage.client(FRONT).await;
+        client.ask(&ask("/", "")).await;
+        rt::sleep(Duration::from_secs(4)).await;
+        let start = stage.elapsed();
+        let jobs = (0..10).map(|_| {
+            let stage = stage.clone();
+            spawn(async move {
+                let mut client = stage.client(FRONT).await;
+                let answer = client.ask(&ask("/", "")).await;
+                assert!(answer.is_whole() && answer.body == b"shared", "{answer:?}");
+                (answer.field("x-hit") == Some("1"), stage.elapsed() - start)
+            })
+        });
+        let answers = all(jobs).await;
+        assert_eq!(asked.get(), 2);
+        let old: Vec<_> = answers.iter().filter(|(hit, _)| *hit).collect();
+        assert!(
+            old.len() == 9 && old.iter().all(|(_, time)| *time < Duration::from_millis(500)),
+            "{answers:?}"
+        );
+        // The server fails in two ways, then nobody is there.
+        for _ in 0..3 {
+            rt::sleep(Duration::from_secs(15)).await;
+            let mut client = stage.client(FRONT).await;
+            let answer = client.ask(&ask("/", "")).await;
+            assert_eq!((answer.status(), &*answer.body), (200, &b"shared"[..]), "{answer:?}");
+        }
+        rt::sleep(Duration::from_secs(60)).await;
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&ask("/", "")).await.status(), 502);
     });
 }
