@@ -274,6 +274,9 @@ impl Chain {
         source: Source,
         out: &mut Vec<u8>,
     ) -> Poll<Result<(), Broken>> {
+        if self.stages.is_empty() {
+            return self.poll_gates(cx, payload, source, out).map(Ok);
+        }
         loop {
             let mut moved = false;
             if !payload.is_empty() {
@@ -294,6 +297,29 @@ impl Chain {
                 return if over { Poll::Ready(Ok(())) } else { Poll::Pending };
             }
         }
+    }
+
+    /// The same where nothing replaces what passes.
+    fn poll_gates(
+        &mut self,
+        cx: &mut Context<'_>,
+        payload: &mut &[u8],
+        source: Source,
+        out: &mut Vec<u8>,
+    ) -> Poll<()> {
+        while !payload.is_empty() {
+            let (now, later) = payload.split_at(self.tail.admit(cx, payload.len()).min(payload.len()));
+            if now.is_empty() {
+                return Poll::Pending;
+            }
+            out.extend_from_slice(now);
+            self.tail.passed(now);
+            *payload = later;
+        }
+        if source == Source::Over {
+            self.tail.ended();
+        }
+        Poll::Ready(())
     }
 
     /// What came out at the end and may go now. With nothing the task is woken when more may.
