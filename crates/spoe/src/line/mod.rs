@@ -205,7 +205,10 @@ impl Line {
         let asked = Rc::new(Asked { payload: RefCell::new(payload), ..Asked::default() });
         self.left.set(self.left.get().saturating_sub(1));
         match self.phase.get() {
-            Phase::Opening => self.early.borrow_mut().push(asked.clone()),
+            Phase::Opening => {
+                self.early.borrow_mut().push(asked.clone());
+                self.mark_used(true);
+            }
             Phase::Open => {
                 self.submit(&asked);
                 self.wake();
@@ -236,8 +239,11 @@ impl Line {
             0 => self.early.borrow_mut().retain(|other| !Rc::ptr_eq(other, asked)),
             stream => drop(self.waiting.borrow_mut().remove(&stream)),
         }
-        if self.phase.get() == Phase::Open && self.waiting.borrow().is_empty() {
-            self.rest();
+        match self.phase.get() {
+            Phase::Open if self.is_idle() => self.rest(),
+            // It goes on to open, for whoever comes next.
+            Phase::Opening if self.is_idle() => self.mark_used(false),
+            _ => {}
         }
     }
 
@@ -256,7 +262,8 @@ impl Line {
             }
         }
         if self.waiting.borrow().is_empty() {
-            self.rest();
+            self.mark_used(false);
+            self.server.conns.rest(true);
         }
     }
 
