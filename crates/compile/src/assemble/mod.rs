@@ -85,8 +85,10 @@ pub(crate) struct Assembly<'g> {
     pub declared: Vec<Declared>,
     pub rule_places: Vec<(u16, u32)>,
     pub global_log: Vec<Target>,
-    /// `node`.
+    /// `node` and `description`.
     pub node: Option<Box<str>>,
+    /// See there.
+    pub description: Option<Box<str>>,
     pub rings: Vec<Ring>,
     pub sinks: Vec<Sink>,
     pub log_hostname: bool,
@@ -291,6 +293,7 @@ impl<'g> Assembly<'g> {
             rule_places: Vec::new(),
             global_log: Vec::new(),
             node: global.node.clone(),
+            description: global.description.clone(),
             rings: std::mem::take(&mut drafts.rings),
             sinks: Vec::new(),
             log_hostname: global.log_hostname.is_some(),

@@ -272,7 +272,7 @@ impl Assembly<'_> {
             description: draft
                 .description
                 .clone()
-                .map(|d| d.or_else(|| p.description.clone()).unwrap_or_default()),
+                .map(|d| d.or_else(|| self.description.clone()).unwrap_or_default()),
             legends: draft.legends,
             node: draft.node.clone().map(|n| n.unwrap_or_else(node)),
             modules: draft.modules,
