@@ -19,7 +19,7 @@ use crate::sample::{Found, Miss, Type, Value};
 use crate::words::{Fault, Words};
 
 /// The rule sets that an action may stand in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sets(pub u16);
 
 impl Sets {

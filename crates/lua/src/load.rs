@@ -263,7 +263,8 @@ impl Loaded {
     fn announce(&mut self, registry: &mut Registry) {
         type ByName<K, F = Function> = BTreeMap<String, (K, Vec<(usize, F)>)>;
         let mut filters: ByName<(), (mlua::Table, Function)> = BTreeMap::new();
-        let mut actions: ByName<(Sets, usize)> = BTreeMap::new();
+        // One name may be several actions, each for its own rule sets.
+        let mut actions: BTreeMap<(String, Sets, usize), Vec<(usize, Function)>> = BTreeMap::new();
         let mut fetches: ByName<()> = BTreeMap::new();
         let mut converters: ByName<()> = BTreeMap::new();
         let mut services: ByName<StreamKind> = BTreeMap::new();
@@ -271,9 +272,11 @@ impl Loaded {
         for (number, registered) in &self.registered {
             let all: &Registered = &registered.lock();
             for (name, sets, count, f) in &all.actions {
-                let entry = actions.entry(name.clone()).or_insert(((*sets, *count), Vec::new()));
-                entry.0.0 = entry.0.0.and(*sets);
-                entry.1.push((*number, f.clone()));
+                let entry = actions.entry((name.clone(), *sets, *count)).or_default();
+                // What a state registers twice is what it registered first.
+                if entry.iter().all(|(known, _)| known != number) {
+                    entry.push((*number, f.clone()));
+                }
             }
             for (name, f) in &all.fetches {
                 fetches.entry(name.clone()).or_default().1.push((*number, f.clone()));
@@ -294,7 +297,7 @@ impl Loaded {
                 entry.1.push((*number, f.clone()));
             }
         }
-        for (name, ((sets, count), functions)) in actions {
+        for ((name, sets, count), functions) in actions {
             self.action(registry, &name, sets, count, Arc::new(functions));
         }
         for (name, ((), functions)) in fetches {
