@@ -11,17 +11,21 @@ fn after(all: &mut [Settings], words: &str) -> Result<Told, String> {
     run(all, &words.split_whitespace().collect::<Vec<_>>(), SINKS)
 }
 
+fn at(name: &str) -> usize {
+    sources().iter().position(|source| source.table.name == name).expect("a source")
+}
+
 #[test]
 fn words_change_what_is_set() {
     let mut all = fresh();
     assert_eq!(after(&mut all, "session sink buf0 level state lock session start now"), Ok(Told::Nothing));
-    let set = &all[8];
+    let set = &all[at("session")];
     assert_eq!((set.level, set.lock, set.state), (level::STATE, Kind::Session, State::Running));
     assert_eq!(set.sink.as_deref(), Some("buf0"));
     assert_eq!(after(&mut all, "h1 event none event +rx_headers start h1s_new stop -any"), Ok(Told::Nothing));
-    assert_eq!((all[2].report, all[2].start, all[2].state), (h1::RX_HEADERS, h1::STREAM_NEW, State::Waiting));
+    assert_eq!((all[at("h1")].report, all[at("h1")].start, all[at("h1")].state), (h1::RX_HEADERS, h1::STREAM_NEW, State::Waiting));
     assert_eq!(after(&mut all, "h1 follow session"), Ok(Told::Nothing));
-    assert!(all[2].follow == Some(8) && all[2].is_on());
+    assert!(all[at("h1")].follow == Some(at("session")) && all[at("h1")].is_on());
     assert_eq!(after(&mut all, "all level error"), Ok(Told::Nothing));
     assert!(all.iter().all(|s| s.level == 0));
     assert_eq!(after(&mut all, "0"), Ok(Told::Notice("All traces now stopped")));
@@ -53,9 +57,9 @@ fn wrong_words_are_named() {
 fn the_command_line_starts_sources_on_standard_error() {
     let mut all = fresh();
     assert_eq!(of_command_line(&mut all, "h1:user:minimal,h2"), Ok(()));
-    assert_eq!((all[2].level, all[2].verbosity, all[2].state), (1, 2, State::Running));
+    assert_eq!((all[at("h1")].level, all[at("h1")].verbosity, all[at("h1")].state), (1, 2, State::Running));
     assert_eq!((all[0].level, all[0].sink.as_deref()), (0, Some("stderr")));
-    assert!(!all[8].is_on());
+    assert!(!all[at("session")].is_on());
     for (words, wanted) in [
         ("xx", "-dt: unknown trace source 'xx'."),
         (

@@ -304,8 +304,8 @@ fn filters_wait_refuse_and_change_heads() {
         let mut client = stage.client(FRONT).await;
         let answer = client.ask(&get("/1/9")).await;
         assert_eq!((answer.status(), answer.field("x-waited")), (200, Some("yes")));
-        // Five moments.
-        assert_eq!(stage.elapsed().as_millis() / 100, 15);
+        // Seven moments.
+        assert_eq!(stage.elapsed().as_millis() / 100, 21);
         assert_eq!(OVER.get(), 1);
         let mut client = stage.client(FRONT).await;
         assert_eq!(client.ask(&get("/no")).await.status(), 403);
