@@ -1,10 +1,14 @@
 //! `mailers` sections and `email-alert` (manual, section 12.3).
 //!
-//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does. So
-//! they are checked in full and kept only as long as the checks need them; without a script nothing is ever
-//! sent, which is what HAProxy does, too.
+//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does.
+//! Without a script nothing is ever sent, which is what HAProxy does, too.
 
-use syntax::addr::{self, Accept, Host, Transport};
+use std::sync::Arc;
+use std::time::Duration;
+
+use program::mail::Mail;
+
+use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Span, Style, Word};
 
 use crate::draft::{Draft, Named};
@@ -16,7 +20,12 @@ use crate::statement::{Statement, Step};
 pub(crate) struct MailersDraft {
     pub name: Box<str>,
     span: Span,
+    timeout: Duration,
+    servers: Vec<(Box<str>, Box<str>)>,
 }
+
+/// `timeout mail` unless said.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the first line of a section says.
 pub(crate) fn header(
@@ -38,20 +47,20 @@ pub(crate) fn header(
         notes.push(Diagnostic::alert(span, text).styled(Style::Titled));
         return None;
     }
-    Some(MailersDraft { name: name.into(), span: section.span() })
+    Some(MailersDraft { name: name.into(), span: section.span(), timeout: TIMEOUT, servers: Vec::new() })
 }
 
 /// One line of a section.
-pub(crate) fn line(s: &mut Statement<'_>) -> Step {
+pub(crate) fn line(s: &mut Statement<'_>, draft: &mut MailersDraft) -> Step {
     match s.keyword() {
-        "mailer" => mailer(s),
-        "timeout" => timeout(s),
+        "mailer" => mailer(s, draft),
+        "timeout" => timeout(s, draft),
         other => Err(s.fail(format!("unknown keyword '{other}' in 'mailers' section"))),
     }
 }
 
 /// `mailer <name> <address>:<port>`; what stands behind is not looked at.
-fn mailer(s: &mut Statement<'_>) -> Step {
+fn mailer(s: &mut Statement<'_>, draft: &mut MailersDraft) -> Step {
     const EXPECTS: &str = "'mailer' expects <name> and <addr>[:<port>] as arguments.";
     let name = s.word(EXPECTS)?;
     let word = s.word(EXPECTS)?;
@@ -74,12 +83,22 @@ fn mailer(s: &mut Statement<'_>) -> Step {
         Host::Name(host, _) if crate::resolve::ip(&address.host).is_none() => {
             Err(refuse(addr::unresolved(host, word.text())))
         }
-        _ => Ok(()),
+        _ => {
+            let port = match address.ports {
+                Ports::One(port) => port,
+                _ => 0,
+            };
+            // Names are looked up once, while the configuration is read.
+            if let Some(ip) = crate::resolve::ip(&address.host) {
+                draft.servers.push((name.text().into(), format!("{ip}:{port}").into()));
+            }
+            Ok(())
+        }
     }
 }
 
 /// `timeout mail <time>`.
-fn timeout(s: &mut Statement<'_>) -> Step {
+fn timeout(s: &mut Statement<'_>, draft: &mut MailersDraft) -> Step {
     let which = s.next().map_or("", Word::text);
     if which != "mail" {
         let got = if which.is_empty() { String::new() } else { format!(" got '{which}'") };
@@ -87,7 +106,8 @@ fn timeout(s: &mut Statement<'_>) -> Step {
     }
     let word = s.word("'timeout mail' expects <time> as argument.")?;
     s.args.eat_rest();
-    s.millis(word, "timeout mail", |c| format!("unexpected character '{c}' in argument to <timeout mail>."))?;
+    let unexpected = |c| format!("unexpected character '{c}' in argument to <timeout mail>.");
+    draft.timeout = Duration::from_millis(s.millis(word, "timeout mail", unexpected)?);
     Ok(())
 }
 
@@ -106,15 +126,19 @@ fn alert(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     s.args.eat_rest();
     let said = value.as_ref().map_or("", Word::text);
     match what {
-        "from" => p.alert.from = true,
-        "to" => p.alert.to = true,
-        "myhostname" => {}
+        "from" => p.alert.from = Some(said.into()),
+        "to" => p.alert.to = Some(said.into()),
+        "myhostname" => p.alert.hostname = Some(said.into()),
         "mailers" => {
             let span = value.as_ref().map_or(s.line.span(), Word::span);
             p.alert.mailers = Some(Named { name: said.into(), span });
         }
-        "level" if crate::log::LEVELS.contains(&said) => {}
-        "level" => return Err(s.fail(format!("unknown log level 'level' after '{said}'"))),
+        "level" => {
+            let level = crate::log::LEVELS.iter().position(|name| *name == said);
+            let level = level.and_then(|level| u8::try_from(level).ok());
+            let unknown = || s.fail(format!("unknown log level 'level' after '{said}'"));
+            p.alert.level = Some(level.ok_or_else(unknown)?);
+        }
         other => return Err(s.fail(format!("email-alert: unknown argument '{other}'."))),
     }
     p.alert.any = true;
@@ -122,19 +146,36 @@ fn alert(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 }
 
 /// What only all sections show: who is named must exist, and one setting needs the others.
-pub(crate) fn check(known: &[Box<str>], p: &Draft, notes: &mut Diagnostics) {
+pub(crate) fn check(known: &[MailersDraft], p: &Draft, notes: &mut Diagnostics) {
     if !p.alert.any || p.disabled {
         return;
     }
     match &p.alert.mailers {
-        Some(wanted) if p.alert.from && p.alert.to => {
-            if !known.contains(&wanted.name) {
+        Some(wanted) if p.alert.from.is_some() && p.alert.to.is_some() => {
+            if !known.iter().any(|m| m.name == wanted.name) {
                 let text = format!("Proxy '{}': unable to find mailers '{}'.", p.name, wanted.name);
                 notes.push(refusal(wanted.span, text));
             }
         }
         _ => notes.push(remark(p.span, lacking(p))),
     }
+}
+
+/// What scripts are told of it, if it is complete.
+pub(crate) fn mail(known: &[MailersDraft], p: &Draft, checks: bool) -> Option<Arc<Mail>> {
+    const ALERT: u8 = 1;
+    let alert = &p.alert;
+    let section =
+        known.iter().find(|m| alert.mailers.as_ref().is_some_and(|wanted| m.name == wanted.name))?;
+    Some(Arc::new(Mail {
+        from: alert.from.clone()?,
+        to: alert.to.clone()?,
+        hostname: alert.hostname.clone().unwrap_or_else(crate::global::process::hostname),
+        level: alert.level.unwrap_or(ALERT),
+        checks,
+        timeout: section.timeout,
+        servers: section.servers.clone(),
+    }))
 }
 
 /// Sections that no proxy sends mail through.
@@ -152,7 +193,7 @@ fn lacking(p: &Draft) -> String {
 }
 
 fn used(mailers: &MailersDraft, proxies: &[Draft]) -> bool {
-    let wants = |p: &&Draft| p.alert.from && p.alert.to && !p.disabled;
+    let wants = |p: &&Draft| p.alert.from.is_some() && p.alert.to.is_some() && !p.disabled;
     let names = |p: &Draft| p.alert.mailers.as_ref().is_some_and(|n| n.name == mailers.name);
     proxies.iter().filter(wants).any(names)
 }

@@ -252,9 +252,9 @@ impl<'t> Reader<'t> {
             }
             "mailers" => {
                 let opened = mailers::header(section, &out.mailers, self.sources, notes);
-                let Some(mailers) = opened else { return };
-                lines(section, number, &around, notes, mailers::line);
-                out.mailers.push(mailers);
+                let Some(mut draft) = opened else { return };
+                lines(section, number, &around, notes, |s| mailers::line(s, &mut draft));
+                out.mailers.push(draft);
             }
             "fcgi-app" => {
                 let opened = fcgi::header(section, number, &out.applications, self.sources, notes);

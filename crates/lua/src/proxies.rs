@@ -142,10 +142,26 @@ fn stktable(args: &mut Args<'_>) -> Outcome {
     }
 }
 
-/// Mail for alerts is not sent by this program yet, so no proxy has any.
+/// What a proxy says of mail; nil where that is not complete.
 fn get_mailers(args: &mut Args<'_>) -> Outcome {
-    with(args, |_| ())?;
-    give(args.lua(), Value::Nil)
+    let Some(mail) = with(args, |p| p.mail.clone())? else { return give(args.lua(), Value::Nil) };
+    let table = || {
+        let table = args.lua().create_table()?;
+        let servers = args.lua().create_table()?;
+        for (name, address) in &mail.servers {
+            servers.raw_set(&**name, &**address)?;
+        }
+        table.raw_set("track_server_health", mail.checks)?;
+        table.raw_set("log_level", mail.level)?;
+        table.raw_set("mailservers", servers)?;
+        table.raw_set("mailservers_timeout", i64::try_from(mail.timeout.as_millis()).unwrap_or(i64::MAX))?;
+        table.raw_set("smtp_hostname", &*mail.hostname)?;
+        table.raw_set("smtp_from", &*mail.from)?;
+        table.raw_set("smtp_to", &*mail.to)?;
+        Ok(table)
+    };
+    let table = inner(table())?;
+    give(args.lua(), table)
 }
 
 /// A command about a frontend.

@@ -25,6 +25,8 @@ pub const BOUND: &[Bound] = &[
     ("server.get_addr", 1, get_addr),
     ("server.get_stats", 1, get_stats),
     ("server.get_proxy", 1, get_proxy),
+    ("server.tracking", 1, tracking),
+    ("server.get_trackers", 1, trackers),
     ("server.set_weight", 1, |args| set(args, "weight")),
     ("server.set_maxconn", 1, set_maxconn),
     ("server.set_addr", 1, set_addr),
@@ -57,6 +59,47 @@ pub fn find<R>(proxy: &str, server: &str, look: impl FnOnce(&Server) -> R) -> Op
         let proxy = program.present().find(|p| *p.name == *proxy && p.is_backend)?;
         proxy.servers.iter().find(|s| *s.state.name == *server).map(|s| look(&s))
     })?
+}
+
+/// Servers by the places of their proxies and their own, as objects.
+fn objects(args: &Args<'_>, places: &[(u32, u32)]) -> Result<Vec<Value>, String> {
+    let handles = with_worker(|worker| {
+        let program = &worker.shared.program;
+        let handle = |(proxy, server): &(u32, u32)| {
+            let server = program.find_server(*proxy, *server)?;
+            Some(format!("{}/{}", program.proxy(*proxy).name, server.state.name))
+        };
+        places.iter().filter_map(handle).collect::<Vec<_>>()
+    });
+    handles.unwrap_or_default().into_iter().map(|handle| object(args.lua(), "server", handle)).collect()
+}
+
+/// The server whose state this one follows; nil where there is none.
+fn tracking(args: &mut Args<'_>) -> Outcome {
+    let place = with(args, |s| s.track)?;
+    let found = objects(args, place.as_slice())?;
+    give(args.lua(), found.into_iter().next().unwrap_or(Value::Nil))
+}
+
+/// The servers that follow this one.
+fn trackers(args: &mut Args<'_>) -> Outcome {
+    let (proxy, server) = names(args)?;
+    let places = with_worker(|worker| {
+        let program = &worker.shared.program;
+        let own = program.proxies.numbered().find_map(|(p, found)| {
+            let at = found.servers.numbered().find(|(_, s)| *s.state.name == *server)?.0;
+            (*found.name == *proxy && found.is_backend).then_some((p, at))
+        })?;
+        let mut places = Vec::new();
+        for (p, found) in program.proxies.numbered() {
+            places
+                .extend(found.servers.numbered().filter(|(_, s)| s.track == Some(own)).map(|(s, _)| (p, s)));
+        }
+        Some(places)
+    });
+    let found = objects(args, &places.flatten().unwrap_or_default())?;
+    let list = inner(args.lua().create_sequence_from(found))?;
+    give(args.lua(), list)
 }
 
 fn with<R>(args: &Args<'_>, look: impl FnOnce(&Server) -> R) -> Result<R, String> {

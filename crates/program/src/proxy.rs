@@ -66,6 +66,8 @@ pub struct Proxy {
     pub timeouts: Timeouts,
     /// Flags.
     pub options: Options,
+    /// `email-alert`, where it is complete.
+    pub mail: Option<Arc<crate::mail::Mail>>,
     /// `use-fcgi-app`.
     pub fcgi: Option<crate::fcgi::Application>,
     /// Rule sets.
@@ -205,6 +207,7 @@ impl Proxy {
             description: None,
             timeouts: self.timeouts,
             options: self.options.clone(),
+            mail: None,
             fcgi: None,
             rules: self.rules.clone(),
             binds: Vec::new(),

@@ -111,8 +111,8 @@ pub(crate) struct Assembly<'g> {
     pub external_check: Option<bool>,
     /// `resolvers` sections.
     pub resolvers: Vec<program::names::Resolvers>,
-    /// Names of `mailers` sections.
-    pub mailers: Vec<Box<str>>,
+    /// `mailers` sections.
+    pub mailers: Vec<crate::mailers::MailersDraft>,
     /// `insecure-fork-wanted`.
     pub fork_wanted: bool,
     /// `server-state-file` is there.
@@ -196,7 +196,7 @@ pub(crate) fn program(
     }
     let peers = assembly.peers(&drafts.peers, notes);
     let forwards = assembly.forwards(&drafts.forwards, notes);
-    crate::mailers::idle(&drafts.mailers, &drafts.proxies, notes);
+    crate::mailers::idle(&assembly.mailers, &drafts.proxies, notes);
     let draft = std::mem::take(&mut drafts.global);
     let (purge, limits) = (draft.purge, draft.vars_max);
     let global = assembly.whole(draft, set_vars, &mut finished, &mut late, notes);
@@ -306,7 +306,7 @@ impl<'g> Assembly<'g> {
             said: Default::default(),
             external_check: global.external_check.then_some(global.external_check_env),
             resolvers: Vec::new(),
-            mailers: drafts.mailers.iter().map(|m| m.name.clone()).collect(),
+            mailers: std::mem::take(&mut drafts.mailers),
             fork_wanted: global.insecure_fork_wanted,
             state_file_set: global.server_state_file.is_some(),
             lost_peers: Vec::new(),

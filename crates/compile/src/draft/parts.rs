@@ -22,8 +22,11 @@ pub(crate) struct TableDraft {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlertDraft {
     pub mailers: Option<Named>,
-    pub from: bool,
-    pub to: bool,
+    pub from: Option<Box<str>>,
+    pub to: Option<Box<str>>,
+    pub hostname: Option<Box<str>>,
+    /// As a syslog level.
+    pub level: Option<u8>,
     /// Anything was said at all.
     pub any: bool,
 }

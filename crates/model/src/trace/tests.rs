@@ -23,7 +23,10 @@ fn words_change_what_is_set() {
     assert_eq!((set.level, set.lock, set.state), (level::STATE, Kind::Session, State::Running));
     assert_eq!(set.sink.as_deref(), Some("buf0"));
     assert_eq!(after(&mut all, "h1 event none event +rx_headers start h1s_new stop -any"), Ok(Told::Nothing));
-    assert_eq!((all[at("h1")].report, all[at("h1")].start, all[at("h1")].state), (h1::RX_HEADERS, h1::STREAM_NEW, State::Waiting));
+    assert_eq!(
+        (all[at("h1")].report, all[at("h1")].start, all[at("h1")].state),
+        (h1::RX_HEADERS, h1::STREAM_NEW, State::Waiting)
+    );
     assert_eq!(after(&mut all, "h1 follow session"), Ok(Told::Nothing));
     assert!(all[at("h1")].follow == Some(at("session")) && all[at("h1")].is_on());
     assert_eq!(after(&mut all, "all level error"), Ok(Told::Nothing));
