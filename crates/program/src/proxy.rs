@@ -194,6 +194,15 @@ impl Proxy {
         self.state.back.removed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
+    /// Whether the n-th retry, after which `left` remain, chooses a server anew (`option redispatch`). What
+    /// nothing binds to its server and is balanced by load does so at each retry, anything else when the
+    /// interval says so.
+    pub fn leaves(&self, retry: u32, left: u32, bound: bool) -> bool {
+        let interval = self.options.redispatch;
+        let free = interval != 0 && !bound && !self.balance.is_hash();
+        free || redispatches(interval, retry, left)
+    }
+
     /// A backend with the settings of this one, which is made of a `defaults` section and so has no servers
     /// and none of the rules that such sections may not have.
     pub fn instance(&self, name: &str, state: Arc<model::Proxy>) -> Proxy {
@@ -532,5 +541,29 @@ impl Proxy {
     /// The index of the server that is meant.
     pub fn position(&self, is_it: impl Fn(&Server) -> bool) -> Option<u32> {
         self.servers.numbered().find(|(_, s)| is_it(s)).map(|(at, _)| at)
+    }
+}
+
+/// Whether the interval of `option redispatch` comes to its end with the n-th retry, after which `left`
+/// remain.
+fn redispatches(interval: i32, retry: u32, left: u32) -> bool {
+    let n = interval.unsigned_abs();
+    match interval {
+        0 => false,
+        i if i > 0 => retry.is_multiple_of(n),
+        _ => left + 1 == n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redispatches;
+
+    #[test]
+    fn the_default_interval_leaves_the_server_on_the_last_retry_only() {
+        assert_eq!([1, 2, 3].map(|n| redispatches(-1, n, 3 - n)), [false, false, true]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(-2, n, 3 - n)), [false, true, false]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(1, n, 3 - n)), [true, true, true]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(0, n, 3 - n)), [false, false, false]);
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Longest rest before the same server is tried again.
+const TURN_AROUND: Duration = Duration::from_secs(1);
+
 /// All timeouts of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
@@ -33,4 +36,12 @@ pub struct Timeouts {
     pub inspect_request: Option<Duration>,
     /// `tcp-response inspect-delay`.
     pub inspect_response: Option<Duration>,
+}
+
+impl Timeouts {
+    /// How long to rest before the same server is tried again: a second, or `timeout connect` where that is
+    /// shorter.
+    pub fn turn_around(&self) -> Duration {
+        self.connect.map_or(TURN_AROUND, |time| time.min(TURN_AROUND))
+    }
 }

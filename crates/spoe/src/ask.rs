@@ -32,9 +32,6 @@ use crate::reason;
 /// The payload of an ACK frame, or why there is none.
 pub type Outcome = Result<Vec<u8>, u32>;
 
-/// Time before the same server is tried again.
-const TURN_AROUND: Duration = Duration::from_secs(1);
-
 /// Begins to ask.
 pub fn begin(worker: Rc<dyn Any>, agent: Arc<Agent>, payload: Vec<u8>) -> Waiting {
     Box::pin(async move {
@@ -175,7 +172,7 @@ async fn goes_on(
     }
     tries.retries += 1;
     let left = proxy.retries.saturating_sub(tries.retries);
-    if leaves(proxy, tries.retries, left) && worker.shared.farm.backend(backend).balancer.usable() > 1 {
+    if proxy.leaves(tries.retries, left, false) && worker.shared.farm.backend(backend).balancer.usable() > 1 {
         back.redispatches.inc();
         own.redispatches.inc();
         (tries.avoid, tries.again) = (Some(server), None);
@@ -186,22 +183,10 @@ async fn goes_on(
     tries.again = Some(server);
     if fault == Fault::Refused {
         // The place is kept meanwhile.
-        rt::sleep(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))).await;
+        rt::sleep(proxy.timeouts.turn_around()).await;
     }
     drop(place);
     true
-}
-
-/// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
-fn leaves(proxy: &Proxy, retry: u32, left: u32) -> bool {
-    let interval = proxy.options.redispatch;
-    let n = interval.unsigned_abs();
-    match interval {
-        0 => false,
-        _ if !proxy.balance.is_hash() => true,
-        i if i > 0 => retry.is_multiple_of(n),
-        _ => left + 1 == n,
-    }
 }
 
 /// A place at a server; `None`: there is none to be had.

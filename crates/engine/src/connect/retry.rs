@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use model::conn::ConnError;
 use program::proxy::Proxy;
@@ -13,9 +12,6 @@ use crate::body;
 use crate::choose::{NoServer, Wish, count_redispatch};
 use crate::silence;
 use crate::stream::Stream;
-
-/// Time before the same server is tried again.
-const TURN_AROUND: Duration = Duration::from_secs(1);
 
 /// Decides where the next attempt goes: elsewhere, where [`count_choice`] counts it, or to the same server
 /// after a rest.
@@ -47,7 +43,7 @@ pub(super) async fn retry(
 /// Rests before the same server is tried again, unless the client leaves meanwhile.
 pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Attempt> {
     let mut timer = Timer::new();
-    timer.set_after(Some(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))));
+    timer.set_after(Some(proxy.timeouts.turn_around()));
     let mut why = Attempt::Left;
     let rested = poll_fn(|cx| match gives_up(stream, proxy, cx) {
         true => Poll::Ready(Err(why)),
@@ -107,11 +103,9 @@ fn count_again(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
 /// Whether the retry that begins chooses a server anew. A request that nothing binds to its server and that
 /// is balanced by load does so at each retry, any other when the interval of `option redispatch` says so.
 fn leaves(stream: &Stream<'_>, proxy: &Proxy, retries: u32, wish: &Wish) -> bool {
-    let interval = proxy.options.redispatch;
     let left = retries.saturating_sub(stream.txn.retries);
-    let free = interval != 0 && wish.fixed.is_none() && !proxy.balance.is_hash();
     let backend = &*stream.worker.shared.farm.backend(stream.backend_index());
-    (free || redispatches(interval, stream.txn.retries, left)) && backend.balancer.usable() > 1
+    proxy.leaves(stream.txn.retries, left, wish.fixed.is_some()) && backend.balancer.usable() > 1
 }
 
 /// The next attempt chooses a server, another one if the algorithm allows.
@@ -129,16 +123,6 @@ pub(super) fn count_choice(stream: &mut Stream<'_>, proxy: &Proxy, wish: &mut Wi
         return count_again(stream, proxy, left);
     }
     count_redispatch(stream, proxy, left);
-}
-
-/// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
-fn redispatches(interval: i32, retry: u32, left: u32) -> bool {
-    let n = interval.unsigned_abs();
-    match interval {
-        0 => false,
-        i if i > 0 => retry.is_multiple_of(n),
-        _ => left + 1 == n,
-    }
 }
 
 /// Counts a request for which no server was found; one that its client gave up is no failure of ours.
@@ -168,17 +152,4 @@ pub(super) fn count_failure(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
     let worker = stream.worker.index;
     proxy.state.back.counters.of(worker).conn_errors.inc();
     proxy.server(server).state.counters.of(worker).conn_errors.inc();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::redispatches;
-
-    #[test]
-    fn the_default_interval_leaves_the_server_on_the_last_retry_only() {
-        assert_eq!([1, 2, 3].map(|n| redispatches(-1, n, 3 - n)), [false, false, true]);
-        assert_eq!([1, 2, 3].map(|n| redispatches(-2, n, 3 - n)), [false, true, false]);
-        assert_eq!([1, 2, 3].map(|n| redispatches(1, n, 3 - n)), [true, true, true]);
-        assert_eq!([1, 2, 3].map(|n| redispatches(0, n, 3 - n)), [false, false, false]);
-    }
 }
