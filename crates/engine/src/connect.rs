@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use farm::At;
 use farm::check;
 use farm::pool::{self, Fit, Identity, Idle};
+use link::timed::Failure;
 use link::transport::Transport;
 use model::Peer;
 use model::conn::ConnError;
@@ -37,6 +38,7 @@ use own::take_own;
 pub use own::{authenticates_connection, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
 pub use retry::{count_l7_retry, count_lost};
+pub use target::plain_options;
 use target::{address, address_fit, fit, options};
 
 use crate::Worker;
@@ -503,12 +505,10 @@ async fn open(
 }
 
 fn classify(e: &io::Error) -> Attempt {
-    match e.raw_os_error() {
-        // EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN (local ports)
-        Some(24 | 23 | 105 | 12 | 99 | 11) => Attempt::Resource,
-        // ETIMEDOUT
-        Some(110) => Attempt::TimedOut,
-        _ => Attempt::Refused,
+    match Failure::of(e) {
+        Failure::Resource => Attempt::Resource,
+        Failure::TimedOut => Attempt::TimedOut,
+        Failure::Refused => Attempt::Refused,
     }
 }
 

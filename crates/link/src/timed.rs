@@ -20,6 +20,30 @@ pub enum Trouble {
     Io(io::Error),
 }
 
+/// What an error of a connection that did not come about says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There are no descriptors, ports or memory for it.
+    Resource,
+    /// The system has waited long enough.
+    TimedOut,
+    /// The other side refuses, or can't be reached.
+    Refused,
+}
+
+impl Failure {
+    /// What an error says.
+    pub fn of(e: &io::Error) -> Failure {
+        match e.raw_os_error() {
+            // EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN (local ports)
+            Some(24 | 23 | 105 | 12 | 99 | 11) => Failure::Resource,
+            // ETIMEDOUT
+            Some(110) => Failure::TimedOut,
+            _ => Failure::Refused,
+        }
+    }
+}
+
 /// What moved first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {

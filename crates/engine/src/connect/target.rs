@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use model::Peer;
 use model::server::Target;
 use program::address::{Source, UseSource};
+use program::global::Tune;
 use program::proxy::{Proxy, Reuse};
 use program::server::{PortMap, Server};
 use rt::{Addr, ConnectOptions};
@@ -34,6 +35,20 @@ pub(super) fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
     Some(Addr::Inet(addr))
 }
 
+/// What connections to a server are made with, whoever needs them.
+pub fn plain_options(tune: &Tune, proxy: &Proxy, server: Option<&Server>) -> ConnectOptions {
+    ConnectOptions {
+        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
+        user_timeout: server.and_then(|s| s.tcp_ut),
+        fastopen: server.is_some_and(|s| s.tfo),
+        md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
+        congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
+        recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
+        send_buffer: tune.sndbuf_server.map(|b| b as usize),
+        ..ConnectOptions::default()
+    }
+}
+
 pub(super) fn options(
     stream: &Stream<'_>,
     proxy: &Proxy,
@@ -42,18 +57,11 @@ pub(super) fn options(
 ) -> ConnectOptions {
     let tune = &stream.worker.shared.program.global.tune;
     let mut options = ConnectOptions {
-        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
-        user_timeout: server.and_then(|s| s.tcp_ut),
         mark: stream.txn.decisions.bc_mark,
         tos: stream.txn.decisions.bc_tos,
-        fastopen: server.is_some_and(|s| s.tfo),
-        md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
-        congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
-        recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
-        send_buffer: tune.sndbuf_server.map(|b| b as usize),
         unsent: tune.unsent_server,
         delay_ack: proxy.options.tcp_smart_connect,
-        ..ConnectOptions::default()
+        ..plain_options(tune, proxy, server)
     };
     if let Some(source) = source {
         options.interface = source.interface.as_deref().map(str::to_owned);

@@ -5,7 +5,7 @@ use std::io;
 use engine::Worker;
 use farm::check;
 use link::handshake::{self, Refused};
-use link::timed::{self, Trouble};
+use link::timed::{self, Failure, Trouble};
 use link::transport::Transport;
 use program::{Proxy, Server};
 use rt::{Addr, ConnectOptions, Timer};
@@ -61,13 +61,11 @@ pub async fn connect(
 }
 
 fn classify(e: &io::Error, at_once: bool) -> Fault {
-    match e.raw_os_error() {
-        // EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN (local ports)
-        Some(24 | 23 | 105 | 12 | 99 | 11) => Fault::Resource,
-        // ETIMEDOUT
-        Some(110) => Fault::TimedOut,
-        _ if at_once => Fault::Unreachable,
-        _ => Fault::Refused,
+    match Failure::of(e) {
+        Failure::Resource => Fault::Resource,
+        Failure::TimedOut => Fault::TimedOut,
+        Failure::Refused if at_once => Fault::Unreachable,
+        Failure::Refused => Fault::Refused,
     }
 }
 
@@ -76,15 +74,8 @@ fn options(worker: &Worker, proxy: &Proxy, config: &Server) -> ConnectOptions {
     let tune = &worker.shared.program.global.tune;
     let source = config.source.as_ref().or(proxy.source.as_ref());
     ConnectOptions {
-        keepalive: proxy.options.server_keepalive.map(engine::net::keepalive),
-        user_timeout: config.tcp_ut,
-        fastopen: config.tfo,
-        md5sig: config.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
-        congestion: config.congestion.as_deref().map(str::to_owned),
-        recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
-        send_buffer: tune.sndbuf_server.map(|b| b as usize),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
         source: source.and_then(|s| s.addr).map(Addr::Inet),
-        ..ConnectOptions::default()
+        ..engine::connect::plain_options(tune, proxy, Some(config))
     }
 }
