@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use lang::action::{Exec, Flow};
 use lang::compression::{Algorithm, Compression};
 use lang::env::Side;
-use lang::filter::{Broken, Data, Filter, Maker, Moment, Moved, Rewriter};
+use lang::filter::{Broken, Data, Filter, Maker, Moment, Moments, Moved, Rewriter};
 use lang::registry::FilterPlace;
 use lang::{Fault, Words};
 use model::compression::{CompressionCounters, PERIOD, PROCESS};
@@ -192,6 +192,11 @@ fn vary(head: &mut Head) {
 }
 
 impl Filter for Compressing {
+    fn moments(&self) -> Moments {
+        let head = Moments::NONE.with(Moment::RequestHead);
+        if self.response { head.with(Moment::Response).with(Moment::ResponseHead) } else { head }
+    }
+
     fn meet(&mut self, moment: Moment, exec: &mut Exec<'_>) -> Flow {
         match moment {
             Moment::RequestHead => self.request_head(exec),

@@ -20,6 +20,8 @@ struct Attached {
     order: [Option<u32>; 2],
     /// It is the backend's.
     back: bool,
+    /// When it wants to be asked.
+    moments: Moments,
     filter: Box<dyn Filter>,
 }
 
@@ -52,8 +54,9 @@ impl Filters {
     /// Puts one to the others.
     pub fn attach(&mut self, order: [Option<u32>; 2], back: bool, filter: Box<dyn Filter>) {
         let at = self.list.len();
-        self.moments = self.moments.and(filter.moments());
-        self.list.push(Attached { order, back, filter });
+        let moments = filter.moments();
+        self.moments = self.moments.and(moments);
+        self.list.push(Attached { order, back, moments, filter });
         for (side, by) in self.by_side.iter_mut().enumerate() {
             if order.get(side).copied().flatten().is_some() {
                 by.push(at);
@@ -72,6 +75,9 @@ impl Filters {
         let Some(by) = self.by_side.get(index(moment.side())) else { return Met::Done };
         for (place, at) in by.iter().enumerate().skip(from) {
             let Some(attached) = self.list.get_mut(*at) else { continue };
+            if !attached.moments.has(moment) {
+                continue;
+            }
             if whose == Whose::Front && attached.back || whose == Whose::Back && !attached.back {
                 continue;
             }
