@@ -15,7 +15,7 @@ use wire::head::{Head, Known};
 use crate::action::{Exec, Flow};
 use crate::cond::{Condition, Outcome};
 use crate::env::Env;
-use crate::filter::{Filter, Maker, Moment};
+use crate::filter::{Filter, Maker, Moment, Moments};
 use crate::logfmt::{LogFormat, Use};
 
 /// An application: the section `fcgi-app`, compiled.
@@ -28,8 +28,8 @@ pub struct App {
     pub index: Option<Box<[u8]>>,
     /// `path-info`.
     pub path_info: Option<pattern::Regex>,
-    /// `pass-header`, names in lower case.
-    pub pass: Vec<(Box<[u8]>, Option<Condition>)>,
+    /// `pass-header`. Names that nothing takes out need not be let through: they are [`Known::Other`].
+    pub pass: Vec<(Known, Option<Condition>)>,
     /// `set-param`.
     pub set: Vec<SetParam>,
     /// `option get-values`.
@@ -53,8 +53,14 @@ pub struct SetParam {
 }
 
 /// What no application gets unasked.
-const PRIVATE: [&str; 6] =
-    ["authorization", "proxy-authorization", "connection", "keep-alive", "te", "upgrade"];
+const PRIVATE: [Known; 6] = [
+    Known::Authorization,
+    Known::ProxyAuthorization,
+    Known::Connection,
+    Known::KeepAlive,
+    Known::Te,
+    Known::Upgrade,
+];
 
 /// The name of a parameter: letters in upper case, underscores for hyphens.
 pub fn param_name(name: &[u8]) -> Box<[u8]> {
@@ -71,12 +77,10 @@ impl App {
         let mut params = Params::new();
         credentials(&exec.txn.req, &mut params);
         let env = exec.env();
-        let passed: Vec<&[u8]> = self
-            .pass
-            .iter()
-            .filter(|(_, condition)| holds(condition.as_ref(), &env))
-            .map(|p| &*p.0)
-            .collect();
+        let passes = |(name, condition): &(Known, Option<Condition>), field| {
+            *name == field && holds(condition.as_ref(), &env)
+        };
+        let passed = PRIVATE.map(|field| self.pass.iter().any(|pass| passes(pass, field)));
         let mut value = Vec::new();
         for rule in &self.set {
             if !holds(rule.condition.as_ref(), &env) {
@@ -88,10 +92,8 @@ impl App {
                 put(&mut params, &rule.name, &value);
             }
         }
-        for name in PRIVATE {
-            if !passed.contains(&name.as_bytes()) {
-                exec.txn.req.remove_all(name);
-            }
+        for (field, _) in PRIVATE.into_iter().zip(passed).filter(|(_, passed)| !passed) {
+            exec.txn.req.remove_all(field);
         }
         exec.txn.decisions.params = params;
     }
@@ -145,6 +147,10 @@ struct Preparing {
 }
 
 impl Filter for Preparing {
+    fn moments(&self) -> Moments {
+        Moments::NONE.with(Moment::RequestHead)
+    }
+
     fn meet(&mut self, moment: Moment, exec: &mut Exec<'_>) -> Flow {
         if moment == Moment::RequestHead && !std::mem::replace(&mut self.done, true) {
             self.app.prepare(exec);

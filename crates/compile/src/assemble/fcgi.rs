@@ -7,6 +7,7 @@ use lang::places::Place;
 use lang::{Condition, LogFormat};
 use program::fcgi::Application;
 use syntax::{Diagnostics, Span};
+use wire::head::Known;
 
 use super::Assembly;
 use super::rules::Parsed;
@@ -39,12 +40,11 @@ impl Assembly<'_> {
     }
 
     /// The rules of an application in their order.
-    #[expect(clippy::type_complexity, reason = "two lists that are taken apart at once")]
     fn application_rules(
         &mut self,
         draft: &FcgiDraft,
         notes: &mut Diagnostics,
-    ) -> (Vec<(Box<[u8]>, Option<Condition>)>, Vec<SetParam>) {
+    ) -> (Vec<(Known, Option<Condition>)>, Vec<SetParam>) {
         let place = Place::BackHttpReq;
         let mut parse = self.parse(usize::MAX, &draft.draft, notes);
         parse.acls(&draft.draft);
@@ -55,7 +55,7 @@ impl Assembly<'_> {
                 let name = words.take().unwrap_or_default().to_ascii_lowercase();
                 let within = format!("'{}'", String::from_utf8_lossy(&name));
                 let condition = Condition::parse(words, place, registry, names);
-                Ok((name.into(), condition.map_err(|fault| fault.within(within))?))
+                Ok((Known::of(&name), condition.map_err(|fault| fault.within(within))?))
             });
             pass.extend(made);
         }
@@ -110,9 +110,8 @@ impl super::rules::Parse<'_, '_, '_> {
             }
         });
         let Some(name) = name else { return };
-        if let Some(before) = out.application.as_ref().filter(|(before, _)| **before != *name) {
+        if out.application.as_ref().is_some_and(|(before, _)| **before != *name) {
             let text = format!("proxy '{}' : only one fcgi-app supported per backend.", p.name);
-            let _ = before;
             return self.refuse_late(line, text);
         }
         if out.application.replace((name.clone().into(), line.span())).is_some() {
