@@ -138,9 +138,12 @@ fn done(exec: &Exec<'_>, id: u64, values: &MultiValue) -> Flow {
     }
 }
 
-/// `act.YIELD`: the script is called again later, from its beginning.
-fn again() -> Flow {
-    let time = crate::core::take_wake_time().unwrap_or(Duration::from_millis(100));
+/// How long a script that is to be called again is left alone where it did not say.
+pub const PAUSE: Duration = Duration::from_millis(100);
+
+/// The script is called again later, from its beginning: `act.YIELD`, `filter.WAIT`.
+pub fn again() -> Flow {
+    let time = crate::core::take_wake_time().unwrap_or(PAUSE);
     Flow::Yield(Need::Extension(Extension::new(move |_| {
         Box::pin(async move {
             rt::sleep(time).await;

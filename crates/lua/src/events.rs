@@ -37,7 +37,7 @@ pub const BOUND: &[Bound] = &[
 
 /// What subscribers name, and what it means.
 const NAMES: &[(&str, u32)] = &[
-    ("SERVER", 255),
+    ("SERVER", kind::ALL),
     ("SERVER_ADD", kind::ADD),
     ("SERVER_DEL", kind::DEL),
     ("SERVER_UP", kind::UP),

@@ -9,7 +9,6 @@ mod data;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::Worker;
 use engine::connect::copied;
@@ -17,14 +16,15 @@ use engine::sessions::Session;
 use engine::worker::service::Changes;
 use engine::worker::with_worker;
 use lang::Words;
-use lang::action::{Exec, Extension, Flow, Need};
+use lang::action::{Exec, Flow};
 use lang::env::Side;
-use lang::filter::{Data, Filter, Maker, Moment};
+use lang::filter::{Data, Filter, Maker, Moment, Moments};
 use lang::registry::FilterPlace;
 use lang::words::Fault;
 use mlua::{Function, MultiValue, Table, Value};
 use model::Txn;
 
+use crate::action::again;
 use crate::failure::{Failure, failure};
 use crate::host::{Acting, Host, Nothing, within};
 use crate::run::{Run, Step};
@@ -36,9 +36,6 @@ use wire::head::Known;
 
 /// `filter.FLT_CFG_FL_HTX`: it may stand where HTTP is spoken.
 const HTTP: i64 = 1;
-
-/// How long a filter that waits is left alone where it did not say.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a callback said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +329,7 @@ impl LuaFilter {
         }
         match self.attend(exec, "http_headers", |state, id| message(state, id, side)) {
             Said::Continue => self.advance(side, Stage::Shown),
-            Said::Wait => return wait(),
+            Said::Wait => return again(),
             Said::Error | Said::Failed => return Flow::Reject,
         }
         Flow::Next
@@ -363,18 +360,12 @@ impl LuaFilter {
     }
 }
 
-/// Waits outside of the script, which is asked again then.
-fn wait() -> Flow {
-    let time = crate::core::take_wake_time().unwrap_or(PAUSE);
-    Flow::Yield(Need::Extension(Extension::new(move |_| {
-        Box::pin(async move {
-            rt::sleep(time).await;
-            Box::new(()) as Box<dyn std::any::Any>
-        })
-    })))
-}
-
 impl Filter for LuaFilter {
+    fn moments(&self) -> Moments {
+        let requests = Moments::NONE.with(Moment::Rules).with(Moment::RequestHead);
+        requests.with(Moment::Response).with(Moment::ResponseHead)
+    }
+
     fn meet(&mut self, moment: Moment, exec: &mut Exec<'_>) -> Flow {
         self.settle(exec);
         let side = moment.side();
@@ -391,9 +382,14 @@ impl Filter for LuaFilter {
             Moment::RequestHead | Moment::ResponseHead => self.head(side, exec),
             _ => Flow::Next,
         };
-        // In the order in which they were said in.
         self.settle(exec);
-        if matches!(flow, Flow::Next) && self.shared.wishes.any() && moment != Moment::Connected {
+        // Data that are shown flow when the head has got its final form; in TCP, from here on.
+        let wishes = &self.shared.wishes;
+        let shown = match moment {
+            Moment::RequestHead | Moment::ResponseHead => wishes.wants(side),
+            _ => !exec.txn.has_req && wishes.any(),
+        };
+        if shown && matches!(flow, Flow::Next) {
             self.keep(exec);
         }
         flow

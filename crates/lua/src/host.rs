@@ -46,15 +46,17 @@ pub fn within<R>(host: &dyn Host, work: impl FnOnce() -> R) -> R {
     HOST.set(host, work)
 }
 
-/// Looks at the facts of the host at hand, if it is number `id`.
-pub fn env<R>(id: u64, look: impl FnOnce(&Env<'_>) -> R) -> Option<R> {
-    if !HOST.is_set() {
+/// Lends the host at hand, if it is number `id`.
+fn at<R>(id: u64, lend: impl FnOnce(&dyn Host) -> Option<R>) -> Option<R> {
+    if !HOST.is_set() || id == 0 {
         return None;
     }
-    HOST.with(|host| {
-        if host.id() != id || id == 0 {
-            return None;
-        }
+    HOST.with(|host| if host.id() == id { lend(host) } else { None })
+}
+
+/// Looks at the facts of the host at hand, if it is number `id`.
+pub fn env<R>(id: u64, look: impl FnOnce(&Env<'_>) -> R) -> Option<R> {
+    at(id, |host| {
         let (mut look, mut found) = (Some(look), None);
         host.env(&mut |env| found = look.take().map(|look| look(env)));
         found
@@ -69,13 +71,7 @@ pub fn any_env<R>(look: impl FnOnce(&Env<'_>) -> R) -> Option<R> {
 
 /// Changes the transaction of the host at hand, if it is number `id` and may be changed.
 pub fn exec<R>(id: u64, change: impl FnOnce(&mut Exec<'_>) -> R) -> Option<R> {
-    if !HOST.is_set() {
-        return None;
-    }
-    HOST.with(|host| {
-        if host.id() != id || id == 0 {
-            return None;
-        }
+    at(id, |host| {
         let (mut change, mut found) = (Some(change), None);
         host.exec(&mut |exec| found = change.take().map(|change| change(exec)));
         found
@@ -84,21 +80,12 @@ pub fn exec<R>(id: u64, change: impl FnOnce(&mut Exec<'_>) -> R) -> Option<R> {
 
 /// The wishes of the filter at hand, if the host is number `id`.
 pub fn wishes<R>(id: u64, look: impl FnOnce(&Wishes) -> R) -> Option<R> {
-    if !HOST.is_set() {
-        return None;
-    }
-    HOST.with(|host| (host.id() == id && id != 0).then(|| host.wishes().map(look))?)
+    at(id, |host| host.wishes().map(look))
 }
 
 /// The data that the filter at hand is shown, if the host is number `id`.
 pub fn flowing<R>(id: u64, change: impl FnOnce(&mut Flowing) -> R) -> Option<R> {
-    if !HOST.is_set() {
-        return None;
-    }
-    HOST.with(|host| {
-        if host.id() != id || id == 0 {
-            return None;
-        }
+    at(id, |host| {
         let (mut change, mut found) = (Some(change), None);
         host.flowing(&mut |flowing| found = change.take().map(|change| change(flowing)));
         found

@@ -29,6 +29,8 @@ pub mod kind {
     pub const CHECK: u32 = 64;
     /// It has another address.
     pub const ADDRESS: u32 = 128;
+    /// All of them.
+    pub const ALL: u32 = 255;
 }
 
 /// The result of a check.

@@ -12,7 +12,8 @@ use lang::env::{Env, Side};
 use lang::filter::{Broken, Moved, Rewriter};
 use rt::Timer;
 
-use super::{PAUSE, Said, Shared, channel, message};
+use super::{Said, Shared, channel, message};
+use crate::action::PAUSE;
 use crate::host::{Host, Serving};
 use crate::shown::{Flowing, Length, Wishes};
 
