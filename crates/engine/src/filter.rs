@@ -132,7 +132,7 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
 fn say_length(head: &mut Head, length: u64) {
     head.remove_all(Known::TransferEncoding);
     head.remove_all(Known::ContentLength);
-    let _ = head.append(b"content-length", length.to_string().as_bytes());
+    let _ = head.append(b"content-length", base::text::int(length, &mut [0; base::text::INT_MAX]));
 }
 
 /// What the body of the response passes through on its way to the client; the head says how it is framed

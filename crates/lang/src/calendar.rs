@@ -101,6 +101,11 @@ pub(crate) fn http_date(out: &mut Vec<u8>, t: &Civil) {
     out.extend_from_slice(b" GMT");
 }
 
+/// Appends the date of so many seconds since 1970 in that form.
+pub fn http_date_of(out: &mut Vec<u8>, seconds: i64) {
+    http_date(out, &Civil::at(seconds, 0));
+}
+
 /// Appends a date as strftime(3) formats it in the C locale. `micros` is the part of the second, for the
 /// `%3N`, `%6N` and `%N` that the manual adds.
 pub(crate) fn format(out: &mut Vec<u8>, pattern: &[u8], t: &Civil, seconds: i64, micros: u32) {

@@ -66,6 +66,7 @@ pub mod words;
 
 pub use action::{Action, Flow, Need, Reply};
 pub use arg::Arg;
+pub use calendar::http_date_of;
 pub use cond::{Acl, Condition};
 pub use conv::certificate_error;
 pub use env::{Env, Live};

@@ -325,21 +325,10 @@ pub fn parse_int(s: &[u8]) -> Option<i64> {
 
 /// Appends a decimal number without going through `fmt`.
 pub fn append_int(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
     if value < 0 {
         out.push(b'-');
     }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(base::text::int(value.unsigned_abs(), &mut [0; base::text::INT_MAX]));
 }
 
 fn print<'a>(arena: &'a Bump, text: std::fmt::Arguments<'_>) -> &'a [u8] {

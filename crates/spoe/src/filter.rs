@@ -41,12 +41,12 @@ impl Maker for Line {
         exec.txn.shared.borrow_mut().push(state.clone());
         // A proxy that is both may be only the backend of this stream.
         let front = self.front && exec.txn.backend.is_none();
-        Some(Box::new(Asking { state, front, met: 0, waits: None }))
+        Some(Box::new(Attached { state, front, met: 0, waits: None }))
     }
 }
 
 /// The filter of one stream.
-struct Asking {
+struct Attached {
     state: Rc<State>,
     /// It is the frontend's.
     front: bool,
@@ -56,7 +56,7 @@ struct Asking {
     waits: Option<Event>,
 }
 
-impl Filter for Asking {
+impl Filter for Attached {
     fn moments(&self) -> Moments {
         if self.front { self.state.agent().moments.0 } else { self.state.agent().moments.1 }
     }

@@ -97,18 +97,10 @@ impl Contact {
         let program = &worker.farm.program;
         let proxy = program.proxy(at.proxy);
         let owner = Owner {
-            worker: worker.index,
             backend: Some(proxy.state.clone()),
-            patience: proxy.timeouts.server,
-            server: None,
-            low: 0,
-            identity: 0,
-            moves: 0,
-            most: 1,
-            ping: None,
-            returns: None,
             fcgi: proto == Proto::Fcgi,
             pool: Box::new(Home::of(worker, at)),
+            ..Owner::alone(worker.index, proxy.timeouts.server)
         };
         let tune = &program.global.tune;
         let mux = match (proto, &proxy.fcgi) {

@@ -1,7 +1,6 @@
 //! The head of a response as scripts write it (RFC 3875 section 6): fields, of which `Status` and `Location`
 //! make a status line.
 
-use base::date::Date;
 use wire::head::{Head, Kind, Known};
 use wire::http1::{Limits, Parsed, parse_response};
 
@@ -81,11 +80,9 @@ fn finish(head: &mut Head) -> Result<usize, Malformed> {
         counted += head.reason().len();
     }
     if !head.has("date") {
-        let now = Date::of(i64::try_from(rt::wall().as_micros() / 1_000_000).unwrap_or(0));
-        let Date { year, day, hour, minute, second, .. } = now;
-        let (weekday, month) = (now.weekday_name(), now.month_name());
-        let date = format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT");
-        head.append(b"date", date.as_bytes()).map_err(|_| Malformed)?;
+        let mut date = Vec::with_capacity(29);
+        lang::http_date_of(&mut date, i64::try_from(rt::wall().as_secs()).unwrap_or(0));
+        head.append(b"date", &date).map_err(|_| Malformed)?;
     }
     head.remove_all(Known::Connection);
     Ok(counted)

@@ -165,8 +165,10 @@ impl Route {
             Body::Chunked => (Body::UntilClose, None),
             Body::UntilClose if ended => {
                 head.remove_all(Known::TransferEncoding);
-                let _ = head.append(b"content-length", body.len().to_string().as_bytes());
-                (Body::Length(body.len() as u64), Some(body.len() as u64))
+                let length = body.len() as u64;
+                let digits = &mut [0; base::text::INT_MAX];
+                let _ = head.append(b"content-length", base::text::int(length, digits));
+                (Body::Length(length), Some(length))
             }
             Body::UntilClose => (Body::Chunked, None),
         };

@@ -2,7 +2,7 @@
 //! configuration: what was agreed on in its greeting is for that one.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,15 +28,10 @@ pub fn line(worker: &Rc<Worker>, agent: &Arc<Agent>, proxy: &Proxy, server: u32)
         let own = all.get(&key)?;
         own.iter().find(|line| line.has_room() && line.moves() == moves).cloned()
     });
-    let counted = |new: bool| {
-        let (back, own) = (&proxy.state.back.counters, &config.state.counters);
-        for counters in [back.of(worker.index)] {
-            if new { counters.connects.inc() } else { counters.reuses.inc() }
-        }
-        let own = own.of(worker.index);
-        if new { own.connects.inc() } else { own.reuses.inc() }
-    };
-    counted(found.is_none());
+    let (back, own) = (proxy.state.back.counters.of(worker.index), config.state.counters.of(worker.index));
+    let counters =
+        if found.is_some() { [&back.reuses, &own.reuses] } else { [&back.connects, &own.connects] };
+    counters.into_iter().for_each(|counter| counter.inc());
     found.unwrap_or_else(|| {
         let line = Line::open(worker, agent, server, key);
         LINES.with_borrow_mut(|all| all.entry(key).or_default().push(line.clone()));
@@ -64,7 +59,7 @@ pub fn has_another(key: Key, line: &Rc<Line>) -> bool {
 
 thread_local! {
     /// Servers that take one question at a time, as far as the last greeting tells.
-    static SERIAL: RefCell<std::collections::HashSet<Key>> = RefCell::default();
+    static SERIAL: RefCell<HashSet<Key>> = RefCell::default();
 }
 
 /// Notes whether a server takes one question at a time.

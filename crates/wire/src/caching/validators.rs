@@ -2,21 +2,23 @@
 
 use std::time::UNIX_EPOCH;
 
+use base::date::WEEKDAYS;
+
 use crate::head::Head;
 
 /// A date in any of the forms of RFC 9110 section 5.6.7, in seconds since 1970. Its day of the week may be
 /// another than it was, and the usual form may be followed by something.
 pub(super) fn date(text: &[u8]) -> Option<u64> {
-    const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
     let of = |text: &str| httpdate::parse_http_date(text).ok();
     let other_day = |text: &str| {
         let day = text.find([',', ' '])?;
         let rest = text.get(day..)?;
-        let known =
-            DAYS.iter().position(|name| text.get(..day) == Some(*name) || text.get(..day) == name.get(..3));
+        let known = WEEKDAYS
+            .iter()
+            .position(|name| text.get(..day) == Some(*name) || text.get(..day) == name.get(..3));
         known.and_then(|_| {
-            DAYS.iter().find_map(|name| of(&format!("{}{rest}", name.get(..day.min(name.len()))?)))
+            WEEKDAYS.iter().find_map(|name| of(&format!("{}{rest}", name.get(..day.min(name.len()))?)))
         })
     };
     let any = |text: &str| of(text).or_else(|| other_day(text));
