@@ -16,6 +16,7 @@ mod tests;
 pub use fetch::Fetch;
 pub use store::{Found, Row, Store, Writer};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Room is counted in blocks of so many bytes.
@@ -66,12 +67,15 @@ pub struct Settings {
     pub stale_meanwhile: u32,
     /// Seconds for which it answers in place of an error (`stale-if-error`).
     pub stale_on_error: u32,
+    /// `rfc9111`: whatever the RFC allows is kept, and asked for again when it is no longer good: its user
+    /// says of each entry what it is good for then.
+    pub standard: bool,
 }
 
 impl Settings {
     /// Seconds for which an entry may be of use when it is no longer good.
     fn stale(&self) -> u64 {
-        u64::from(self.stale_meanwhile.max(self.stale_on_error))
+        if self.standard { u64::MAX } else { u64::from(self.stale_meanwhile.max(self.stale_on_error)) }
     }
 
     /// Bytes of head and body that an entry may have.
@@ -86,14 +90,26 @@ pub struct Entry<M> {
     key: Box<[u8]>,
     /// What it is: whatever its user keeps of it.
     pub meta: M,
-    /// The body, whole.
-    pub body: Vec<u8>,
+    /// The body, whole. It may be that of an earlier entry ([`Store::renew`]).
+    pub body: Arc<Vec<u8>>,
     /// Lines of hints, complete fields of a head; empty if there are none.
     pub hints: Box<[u8]>,
     /// Good until then, in seconds of the clock that its user has.
     pub expires: u64,
-    /// Bytes of head and body.
+    /// Bytes of head and body, with [`OVERHEAD`].
     size: usize,
+}
+
+impl<M> Entry<M> {
+    /// What it is kept under.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Bytes of head and body, with [`OVERHEAD`].
+    pub fn size(&self) -> usize {
+        self.size
+    }
 }
 
 /// Blocks for so many bytes.

@@ -89,7 +89,7 @@ impl<M> Store<M> {
         for place in list.iter_mut().filter(|place| place.kept.key() == key) {
             match &place.kept {
                 Kept::Whole(entry) if now >= entry.expires => {
-                    if now < entry.expires + self.settings.stale() && suits(&entry.meta) {
+                    if now < entry.expires.saturating_add(self.settings.stale()) && suits(&entry.meta) {
                         stale = Some(entry.clone());
                     }
                     links = links.or((!entry.hints.is_empty()).then(|| Arc::from(&*entry.hints)));
@@ -159,6 +159,25 @@ impl<M> Store<M> {
         writer.grow(expected).then_some(())?;
         writer.body.reserve_exact(expected);
         Some(writer)
+    }
+
+    /// Puts another entry with the body of `old` in its place: `size` bytes with its head and [`OVERHEAD`],
+    /// good until `expires` (seconds). Where the old one went meanwhile, or there is no room, nobody finds
+    /// it.
+    pub fn renew(&self, old: &Arc<Entry<M>>, meta: M, size: usize, expires: u64) -> Arc<Entry<M>> {
+        let (key, body, hints) = (old.key.clone(), old.body.clone(), old.hints.clone());
+        let entry = Arc::new(Entry { key, meta, body, hints, expires, size });
+        let hash = self.hash(&old.key);
+        let mut there = false;
+        self.remove(&mut self.shard(hash), hash, |place| {
+            let is_old = matches!(&place.kept, Kept::Whole(known) if Arc::ptr_eq(known, old));
+            there |= is_old;
+            is_old
+        });
+        if there && self.take_room(blocks(size)) {
+            self.put(hash, Kept::Whole(entry.clone()));
+        }
+        entry
     }
 
     /// Keeps the links of a response and nothing else of it.
@@ -243,6 +262,20 @@ impl<M> Store<M> {
         if list.is_empty() {
             shard.places.remove(&hash);
         }
+    }
+
+    /// Whether one more entry of `key` may be there. What is no longer good at `now` makes place.
+    fn has_place(&self, shard: &mut Shard<M>, hash: u64, key: &[u8], now: u64) -> bool {
+        let is_full = |shard: &Shard<M>| {
+            let list = shard.places.get(&hash).map_or(&[][..], Vec::as_slice);
+            let others = list.iter().filter(|place| place.kept.key() == key).count();
+            self.settings.vary && others >= self.settings.max_secondary
+        };
+        if is_full(shard) && self.settings.standard {
+            let late = |kept: &Kept<M>| matches!(kept, Kept::Whole(entry) if entry.expires <= now);
+            self.remove(shard, hash, |place| place.kept.key() == key && late(&place.kept));
+        }
+        !is_full(shard)
     }
 
     fn count_out(&self, kept: &Kept<M>) {
@@ -358,18 +391,16 @@ impl<M> Writer<M> {
         let replaced = |place: &Place<M>| {
             place.kept.key() == &*self.key
                 && match &place.kept {
-                    Kept::Whole(entry) => entry.expires + store.settings.stale() <= now || same(&entry.meta),
+                    Kept::Whole(entry) => {
+                        entry.expires.saturating_add(store.settings.stale()) <= now || same(&entry.meta)
+                    }
                     Kept::Links { .. } => true,
                 }
         };
         {
             let mut shard = store.shard(hash);
             store.remove(&mut shard, hash, replaced);
-            let others = shard
-                .places
-                .get(&hash)
-                .map_or(0, |list| list.iter().filter(|p| p.kept.key() == &*self.key).count());
-            if store.settings.vary && others >= store.settings.max_secondary {
+            if !store.has_place(&mut shard, hash, &self.key, now) {
                 return;
             }
         }
@@ -379,7 +410,7 @@ impl<M> Writer<M> {
         let spare = self.blocks.saturating_sub(blocks(size));
         store.used.fetch_sub(spare, Relaxed);
         self.blocks = 0;
-        let (key, body) = (std::mem::take(&mut self.key), std::mem::take(&mut self.body));
+        let (key, body) = (std::mem::take(&mut self.key), Arc::new(std::mem::take(&mut self.body)));
         store.put(hash, Kept::Whole(Arc::new(Entry { key, meta, body, hints, expires, size })));
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn header(section: &Section, known: &[CacheDraft], notes: &mut Diagno
         wait: None,
         stale_meanwhile: 0,
         stale_on_error: 0,
+        standard: false,
     };
     Some(CacheDraft { span, settings, max_object: None })
 }
@@ -72,23 +73,26 @@ fn cut<'n>(name: &'n str, span: Span, notes: &mut Diagnostics) -> &'n str {
     name
 }
 
+/// The words of lines with one argument; the last five are ours.
+const WORDS: [&str; 10] = [
+    "total-max-size",
+    "max-age",
+    "max-object-size",
+    "process-vary",
+    "max-secondary-entries",
+    "byte-ranges",
+    "wait-for-fetch",
+    "stale-while-revalidate",
+    "stale-if-error",
+    "rfc9111",
+];
+
 /// One line of a section.
 pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
     if s.keyword() == "early-hints" {
         return early_hints(s, draft);
     }
-    let known = [
-        "total-max-size",
-        "max-age",
-        "max-object-size",
-        "process-vary",
-        "max-secondary-entries",
-        "byte-ranges",
-        "wait-for-fetch",
-        "stale-while-revalidate",
-        "stale-if-error",
-    ];
-    if !known.contains(&s.keyword()) {
+    if !WORDS.contains(&s.keyword()) {
         return Err(s.fail(format!("unknown keyword '{}' in 'cache' section", s.keyword())));
     }
     s.at_most_one()?;
@@ -124,6 +128,19 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
             }
             settings.max_secondary = usize::try_from(number).unwrap_or(usize::MAX);
         }
+        "process-vary" if matches!(word, "on" | "off") => settings.vary = word == "on",
+        "process-vary" => {
+            let text = "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).";
+            (0..1 + usize::from(word.is_empty())).for_each(|_| warn(s, text));
+        }
+        _ => ours(s, word, settings)?,
+    }
+    Ok(())
+}
+
+/// What HAProxy does not know.
+fn ours(s: &Statement<'_>, word: &str, settings: &mut Settings) -> Step {
+    match s.keyword() {
         "stale-while-revalidate" | "stale-if-error" => {
             let seconds = word
                 .parse()
@@ -138,13 +155,14 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
             let millis = millis.ok_or_else(|| s.fail("'wait-for-fetch' expects a time."))?;
             settings.wait = Some(Duration::from_millis(millis));
         }
-        "byte-ranges" if matches!(word, "on" | "off") => settings.ranges = word == "on",
-        "byte-ranges" => return Err(s.fail("'byte-ranges' expects \"on\" or \"off\".")),
-        _ if matches!(word, "on" | "off") => settings.vary = word == "on",
-        _ => {
-            let text = "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).";
-            (0..1 + usize::from(word.is_empty())).for_each(|_| warn(s, text));
+        "rfc9111" if matches!(word, "on" | "off") => {
+            // What has a word of its own goes with it unless a later line says otherwise.
+            settings.standard = word == "on";
+            (settings.vary, settings.ranges) = (settings.standard, settings.standard);
         }
+        "rfc9111" => return Err(s.fail("'rfc9111' expects \"on\" or \"off\".")),
+        "byte-ranges" if matches!(word, "on" | "off") => settings.ranges = word == "on",
+        _ => return Err(s.fail("'byte-ranges' expects \"on\" or \"off\".")),
     }
     Ok(())
 }

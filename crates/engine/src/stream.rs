@@ -496,7 +496,7 @@ impl<'c> Stream<'c> {
         let txn = &mut self.txn;
         let kept =
             txn.caching.hit.as_ref().filter(|_| side == Side::Response).map(|(_, entry)| entry.clone());
-        let local = self.local_body.as_deref().or(kept.as_ref().map(|entry| &*entry.body));
+        let local = self.local_body.as_deref().or(kept.as_ref().map(|entry| entry.body.as_slice()));
         let lead = client.lead();
         let outcome = worker.with_arena(|arena| {
             let view = View {

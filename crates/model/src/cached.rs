@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire::caching::{Accepted, Codings, Varies, is_unchanged};
+use wire::caching::{Accepted, Codings, Varies, is_unchanged, modified, standard};
 use wire::head::Head;
 use wire::http1::Body;
 
@@ -27,8 +27,19 @@ pub struct Kept {
     pub modified: u64,
     /// Whom it is for.
     pub audience: Audience,
-    /// It may answer though it is no longer good.
-    pub stale: bool,
+    /// What it is good for when it is no longer good.
+    pub stale: Stale,
+}
+
+/// What an entry that is no longer good is good for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stale {
+    /// It may answer at all.
+    pub allowed: bool,
+    /// So many seconds, while one request fetches it anew.
+    pub meanwhile: u32,
+    /// So many seconds, in place of an error.
+    pub on_error: u32,
 }
 
 impl Kept {
@@ -43,6 +54,18 @@ impl Kept {
     }
 }
 
+impl Stale {
+    /// That of a response that allows this.
+    pub fn of(settings: &cache::Settings, life: standard::Allowed) -> Stale {
+        let of = |section: u32, own: u32| if life.stale { section.max(own) } else { 0 };
+        Stale {
+            allowed: life.stale,
+            meanwhile: of(settings.stale_meanwhile, life.meanwhile),
+            on_error: of(settings.stale_on_error, life.on_error),
+        }
+    }
+}
+
 /// What requests have to say for a response to be theirs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience {
@@ -54,6 +77,8 @@ pub struct Audience {
     pub referer: Option<Box<[u8]>>,
     /// `Origin` likewise.
     pub origin: Option<Box<[u8]>>,
+    /// Other fields that it depends on, and what that request said in them (`rfc9111`).
+    pub others: Box<[(Box<[u8]>, Box<[u8]>)]>,
 }
 
 impl Audience {
@@ -62,6 +87,7 @@ impl Audience {
         (!self.varies.codings || asks.codings.take(self.codings))
             && (!self.varies.referer || asks.referer() == self.referer.as_deref())
             && (!self.varies.origin || asks.origin() == self.origin.as_deref())
+            && self.others.iter().all(|(name, text)| *standard::said_in(&asks.all, name) == **text)
     }
 }
 
@@ -77,12 +103,15 @@ pub struct Asks {
     fields: Vec<u8>,
     referer: Option<usize>,
     origin: Option<usize>,
+    /// All that it said, where that is asked for (`rfc9111`).
+    pub all: Head,
 }
 
 impl Asks {
     /// Forgets it.
     pub fn clear(&mut self) {
-        let Asks { key, reserved, codings, fields, referer, origin } = self;
+        // What all holds is used only where it was taken anew.
+        let Asks { key, reserved, codings, fields, referer, origin, all: _ } = self;
         *reserved = false;
         key.clear();
         fields.clear();
@@ -112,7 +141,7 @@ impl Asks {
     pub fn audience(&self, varies: Varies, codings: Codings) -> Audience {
         let kept = |wanted: bool, field: Option<&[u8]>| field.filter(|_| wanted).map(Into::into);
         let (referer, origin) = (kept(varies.referer, self.referer()), kept(varies.origin, self.origin()));
-        Audience { varies, codings, referer, origin }
+        Audience { varies, codings, referer, origin, others: Box::default() }
     }
 }
 
@@ -158,6 +187,35 @@ impl Storing {
     }
 }
 
+/// Brings `entry` up to date with a 304 that its server answered at `now`, in seconds since 1970. Where it is
+/// not to be kept any longer it is good for this one answer.
+pub fn renew(cache: &Cache, entry: &Arc<Entry>, with: &Head, now: u64) -> Arc<Entry> {
+    let old = &entry.meta;
+    let mut head = old.head.compact();
+    head.set_limit(usize::MAX);
+    standard::update(&mut head, with);
+    let allowed = standard::allowed(&head, now, false);
+    let life = allowed.unwrap_or_default();
+    let born = now.saturating_sub(standard::age(&head).unwrap_or(0).into());
+    head.remove_all("age");
+    let size = (entry.size() + head.counted_len()).saturating_sub(old.head.counted_len());
+    let kept = Kept {
+        trailers: old.trailers.clone(),
+        framing: old.framing,
+        born,
+        modified: modified(&head, now),
+        audience: old.audience.clone(),
+        stale: Stale::of(cache.settings(), life),
+        head,
+    };
+    let fresh = life.fresh.min(cache.settings().max_age);
+    let new = cache.renew(entry, kept, size, now + u64::from(fresh));
+    if allowed.is_none() {
+        cache.forget(new.key());
+    }
+    new
+}
+
 /// What a transaction has to do with caches.
 #[derive(Debug, Default)]
 pub struct Caching {
@@ -165,6 +223,8 @@ pub struct Caching {
     pub asks: Asks,
     /// The cache that answers it, and with what.
     pub hit: Option<(Arc<Cache>, Arc<Entry>)>,
+    /// Its server is asked whether this is still good; the request has the fields for that.
+    pub asking: Option<(Arc<Cache>, Arc<Entry>)>,
     /// What may answer it in place of an error.
     pub stale: Option<(Arc<Cache>, Arc<Entry>)>,
     /// Its response is being kept.
@@ -178,8 +238,8 @@ pub struct Caching {
 impl Caching {
     /// Forgets all of it.
     pub fn clear(&mut self) {
-        let Caching { asks, hit, stale, storing, waited, fetch } = self;
+        let Caching { asks, hit, asking, stale, storing, waited, fetch } = self;
         asks.clear();
-        (*hit, *stale, *storing, *waited, *fetch) = Default::default();
+        (*hit, *asking, *stale, *storing, *waited, *fetch) = Default::default();
     }
 }

@@ -71,6 +71,7 @@ pub(super) const WORDS: &[Entry] = &[
     word("cache", "max-secondary-entries", "Most variants of a response; 10 unless said.", "max-secondary-entries 5"),
     word("cache", "process-vary", "Responses with Vary are kept, and told apart by it; off unless said.", "process-vary on"),
     word("cache", "wait-for-fetch", "A request for what another one is fetching waits for that, so long at most.", "wait-for-fetch 2s"),
+    word("cache", "rfc9111", "Keeps whatever RFC 9111 allows and asks the server again when it has expired; off unless said. With it go process-vary and byte-ranges.", "rfc9111 on"),
     word("cache", "stale-if-error", "Seconds for which what is no longer good answers in place of an error; 0 unless said.", "stale-if-error 300"),
     word("cache", "stale-while-revalidate", "Seconds for which what is no longer good answers while one request fetches it anew; 0 unless said.", "stale-while-revalidate 30"),
     word("cache", "total-max-size", "Megabytes of the whole cache.", "total-max-size 4"),

@@ -169,6 +169,7 @@ fn a_missing_timeout_is_worth_a_warning() {
 fn words_of_caches_that_are_ours() {
     for (line, text) in [
         ("byte-ranges maybe", "'byte-ranges' expects \"on\" or \"off\"."),
+        ("rfc9111", "'rfc9111' expects \"on\" or \"off\"."),
         ("wait-for-fetch soon", "'wait-for-fetch' expects a time."),
         ("wait-for-fetch 0", "'wait-for-fetch' expects a time."),
         ("stale-if-error 5s", "'stale-if-error' expects a number of seconds."),

@@ -4,16 +4,17 @@
 //! proxies that the request has come to. Its body is never copied into the stream: it goes out from where it
 //! lies, behind the head in one piece where it is short.
 
+use std::sync::Arc;
 use std::task::Poll;
 
 use lang::env::Side;
 use lang::filter::Moment;
 use link::chain::{Chain, Source};
 use link::pump::Outer;
-use model::cached::Entry;
+use model::cached::{Cache, Entry};
 use model::term::{Cause, Phase};
 use rt::Buf;
-use wire::caching::{self, Wanted};
+use wire::caching::{self, Wanted, standard};
 use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::{Method, Version};
@@ -37,6 +38,10 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     };
     stream.end(Cause::Local, Phase::Request);
     let (now, txn) = (Some(rt::now()), &mut *stream.txn);
+    if txn.caching.asking.take().is_some() {
+        // These conditions were ours, not the client's.
+        standard::unask(&mut txn.req);
+    }
     txn.by_service = Some(SERVER);
     let times = &mut txn.times;
     times.queued = times.queued.or(now);
@@ -87,7 +92,24 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
 /// Answers with what is no longer good in place of an error, if `cache-use` found such a thing.
 pub async fn instead(stream: &mut Stream<'_>) -> Option<Next> {
     let stale = stream.txn.caching.stale.take()?;
-    stream.txn.caching.hit = Some(stale);
+    Some(replace(stream, stale).await)
+}
+
+/// Answers with what is kept where its server says that it is good still, if `cache-use` has asked that.
+pub async fn confirmed(stream: &mut Stream<'_>) -> Option<Next> {
+    let (cache, entry) = stream.txn.caching.asking.as_ref().filter(|_| stream.txn.res.status() == 304)?;
+    let renewed = model::cached::renew(cache, entry, &stream.txn.res, rt::wall().as_secs());
+    let hit = (cache.clone(), renewed);
+    // Who waits for it finds it.
+    stream.txn.caching.fetch = None;
+    crate::finish::count_response(stream, 304);
+    Some(replace(stream, hit).await)
+}
+
+/// Answers with an entry in place of what has come of a server, or did not.
+async fn replace(stream: &mut Stream<'_>, hit: (Arc<Cache>, Arc<Entry>)) -> Next {
+    stream.txn.caching.hit = Some(hit);
+    stream.txn.silent = false;
     if stream.upstream.is_some() {
         let spare = super::replaced::count(stream);
         spare.settle(stream);
@@ -95,7 +117,7 @@ pub async fn instead(stream: &mut Stream<'_>) -> Option<Next> {
     stream.server_is_done();
     stream.leave_connection();
     stream.to_server = None;
-    Some(rt::boxed(serve(stream)).await)
+    rt::boxed(serve(stream)).await
 }
 
 /// Whether a response of this status is an error that something else may be given for (RFC 5861 section 4).

@@ -256,7 +256,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         awaiting::Wait::Failed(status) => {
             // It went to the server: an answer made now can't tell of it.
             stream.http.dismissed = true;
-            if status.is_some_and(cached::is_error)
+            if (status.is_some_and(cached::is_error) || stream.txn.silent)
                 && let Some(next) = cached::instead(stream).await
             {
                 return Attempt::Over(next);
@@ -277,6 +277,9 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if cached::is_error(stream.txn.res.status())
         && let Some(next) = cached::instead(stream).await
     {
+        return Attempt::Over(next);
+    }
+    if let Some(next) = cached::confirmed(stream).await {
         return Attempt::Over(next);
     }
     match response::process(stream).await {

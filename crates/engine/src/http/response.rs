@@ -50,7 +50,9 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
     let unframed = unframe(stream);
-    let closes = !is_bodiless(stream.txn.res.status()) && crate::filter::prepare_response(stream);
+    // What has no body may be kept all the same.
+    let takes = !is_bodiless(stream.txn.res.status()) || stream.txn.caching.storing.is_some();
+    let closes = takes && crate::filter::prepare_response(stream);
     // What rules say of a connection is about one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
     let keep = headers::may_keep_client(stream) && !closes && !doubtful && !unframed && !ended;

@@ -113,14 +113,14 @@ pub fn asked(req: &Head) -> Asked {
 }
 
 /// A directive and what stands behind its `=`, if anything does.
-fn directive(value: &[u8]) -> (&[u8], Option<&[u8]>) {
+pub(super) fn directive(value: &[u8]) -> (&[u8], Option<&[u8]>) {
     match value.iter().position(|c| *c == b'=') {
         Some(at) => (value[..at].trim_ascii(), Some(value[at + 1..].trim_ascii())),
         None => (value.trim_ascii(), None),
     }
 }
 
-fn is(name: &[u8], word: &[u8]) -> bool {
+pub(super) fn is(name: &[u8], word: &[u8]) -> bool {
     name.eq_ignore_ascii_case(word)
 }
 

@@ -3,6 +3,7 @@
 mod freshness;
 mod hints;
 mod range;
+pub mod standard;
 mod validators;
 mod vary;
 

@@ -1,6 +1,6 @@
 //! What caches make of heads.
 
-use crate::caching::{self, Accepted, Codings, Freshness, Wanted};
+use crate::caching::{self, Accepted, Codings, Freshness, Wanted, standard};
 use crate::head::Head;
 use crate::http1::{Limits, Parsed, parse_request, parse_response};
 
@@ -22,6 +22,7 @@ pub fn caching(data: &[u8]) {
     let _ = (caching::asked(&req), caching::may_be_stale(&res), caching::modified(&res, 0));
     let unchanged = caching::is_unchanged(&req, res.first("etag"), 0);
     assert!(!unchanged || req.has("if-none-match") || req.has("if-modified-since"));
+    by_the_standard(&req, &res);
     let codings = Codings::of_response(&res).unwrap_or_default();
     // What takes something takes its parts.
     assert!(Accepted::of(&req).codings.take(Codings::default()) && codings.take(codings));
@@ -40,5 +41,34 @@ pub fn caching(data: &[u8]) {
     for line in hints.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         assert!(line.starts_with(b"link: <") && line.ends_with(b"\r"));
         assert_eq!(line.iter().filter(|byte| **byte == b'\r').count(), 1);
+    }
+}
+
+/// The same of what RFC 9111 allows: questions can be taken back, a 304 changes no body, and what was changed
+/// elsewhere is of this host.
+fn by_the_standard(req: &Head, res: &Head) {
+    let request = standard::Request::of(req);
+    assert!(!request.ask || !request.takes(0, u64::MAX));
+    let allowed = standard::allowed(res, 1_000_000_000, req.has("authorization"));
+    if res.has_token("cache-control", b"no-store") {
+        assert_eq!(allowed, None);
+    }
+    let mut kept = res.compact();
+    kept.set_limit(usize::MAX);
+    standard::update(&mut kept, res);
+    assert_eq!(kept.len(), res.len());
+    for name in standard::unkept_fields(res) {
+        kept.remove_all(name.as_slice());
+    }
+    let mut asks = req.compact();
+    if !standard::is_conditional(req) && standard::ask(&mut asks, res) {
+        standard::unask(&mut asks);
+        assert_eq!(asks.len(), req.len());
+    }
+    for name in standard::varies(res).unwrap_or_default() {
+        let _ = standard::said_in(req, &name);
+    }
+    for target in standard::changed(res, b"h", req.target()) {
+        assert!(!target.contains(&b'#'));
     }
 }

@@ -112,6 +112,99 @@ fn whatever_happens_nobody_gets_the_body_of_another() {
     });
 }
 
+/// A version that lasts for three seconds.
+fn version() -> u64 {
+    seconds() / 3
+}
+
+/// Answers with a body by target, what the client says of itself, and version; to whoever has that version
+/// with a 304. It breaks off as often as others.
+fn versioned(request: &Message) -> Answer {
+    let target: u64 = request.target()[1..].parse().unwrap_or(0);
+    let kind: u64 = request.field("kind").and_then(|o| o.parse().ok()).unwrap_or(0);
+    let (body, made) = (body_of(target, 4 * version() + kind, target * 700), seconds());
+    let tag = format!("\"{target}-{kind}-{}\"", version());
+    let words =
+        ["no-cache", "max-age=1", "max-age=2, stale-if-error=2", "max-age=1, stale-while-revalidate=2"];
+    let word = words[(rt::random() % 4) as usize];
+    let fields = format!("vary: kind\r\netag: {tag}\r\ncache-control: {word}\r\nx-made: {made}\r\n");
+    if request.field("if-none-match") == Some(&tag) {
+        return Answer::Bytes(format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n").into());
+    }
+    let label = label(&body);
+    let length = body.len();
+    let head = format!("HTTP/1.1 200 OK\r\n{label}{fields}content-length: {length}\r\n\r\n");
+    let bytes = [head.as_bytes(), &body].concat();
+    let cut = (rt::random() % bytes.len() as u64) as usize;
+    match rt::random() % 8 {
+        0 => Answer::Close(bytes[..cut].to_vec()),
+        1 => Answer::Reset(bytes[..cut].to_vec()),
+        2 => Answer::Late(Duration::from_millis(rt::random() % 1500), bytes),
+        3 => Answer::Bytes(b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()),
+        _ => Answer::Bytes(bytes),
+    }
+}
+
+async fn versioned_client() {
+    let Ok(mut client) = worlds::Peer::connect(&worlds::addr(FRONT)).await else { return };
+    for _ in 0..8 {
+        let (target, kind) = (1 + rt::random() % 5, rt::random() % 4);
+        let odd = [
+            "",
+            "",
+            "",
+            "cache-control: max-age=1\r\n",
+            "cache-control: no-cache\r\n",
+            "authorization: x\r\n",
+        ];
+        let odd = odd[(rt::random() % 6) as usize];
+        let answer = client.ask(&ask(&format!("/{target}"), &format!("kind: {kind}\r\n{odd}"))).await;
+        assert_ne!(answer.status(), 304, "nobody asked for that: {answer:?}");
+        if answer.status() == 200 {
+            let tag = answer.field("etag").unwrap_or_default().to_owned();
+            let parts: Vec<u64> = tag.trim_matches('"').split('-').filter_map(|n| n.parse().ok()).collect();
+            let [of, whose, version] = parts[..] else { panic!("no tag: {answer:?}") };
+            assert_eq!((of, whose), (target, kind), "the response of another");
+            let body = body_of(target, 4 * version + kind, target * 700);
+            assert!(body.starts_with(&answer.body), "a tag with the body of another");
+            assert!(!answer.is_whole() || answer.body.len() == body.len(), "a part: {answer:?}");
+            let made: u64 = answer.field("x-made").and_then(|made| made.parse().ok()).unwrap_or(0);
+            // Good for two seconds, late by two, and two on its way.
+            assert!(seconds() <= made + 6, "an old response: {answer:?}");
+        }
+        if !answer.is_whole() || answer.closes() {
+            return;
+        }
+        rt::sleep(Duration::from_millis(rt::random() % 900)).await;
+    }
+}
+
+#[test]
+fn what_a_server_confirms_is_given_again_and_nothing_else() {
+    let cached = CACHED.replace("process-vary on", "rfc9111 on\n wait-for-fetch 500ms");
+    let config: &'static str = format!("  timeout client 3s\n  timeout server 3s\n{cached}").leak();
+    explore(config, ALL, |stage| async move {
+        let asked = Rc::new(Cell::new(0));
+        let count = asked.clone();
+        stage.answer(S, move |request, _| {
+            let answer = versioned(request);
+            let same = matches!(&answer, Answer::Bytes(bytes) if bytes.starts_with(b"HTTP/1.1 304"));
+            count.set(count.get() + u64::from(same));
+            answer
+        });
+        all((0..24).map(|_| spawn(versioned_client()))).await;
+        rt::sleep(Duration::from_secs(10)).await;
+        let (shared, _) = stage.current();
+        for cache in &shared.program.caches {
+            let kept: usize =
+                (0..).map_while(|part| cache.rows_of(part, |_| ())).flatten().map(|row| row.blocks).sum();
+            assert_eq!(kept, cache.used());
+            assert_eq!(cache.available(), cache.settings().blocks);
+        }
+        assert!(asked.get() > 0, "nobody asked whether what is kept is good");
+    });
+}
+
 #[test]
 fn it_is_good_for_its_time_and_no_longer() {
     explore(CACHED, QUIET, |stage| async move {

@@ -4,17 +4,23 @@
 //! depend on; the other decides whether a response is to be kept, and keeps its head as it finds it. The body
 //! follows when it goes to the client: [`model::cached::Storing`] waits in the transaction for the engine.
 
+mod standard;
+
 use std::any::Any;
 use std::sync::Arc;
 
-use ::cache::{Found, Hints};
-use model::cached::{Audience, Cache, Caching, Entry, Kept, Storing};
+use ::cache::{Fetch, Found, Hints};
+use model::Counter;
+use model::cached::{Audience, Cache, Caching, Entry, Kept, Stale, Storing};
+use model::figures::CacheCounters;
+use wire::caching::standard::Allowed;
 use wire::caching::{self, Codings, Freshness};
 use wire::head::{Head, Known};
 use wire::http1::{Body, response_body};
 use wire::method::{Method, Version};
 
 use super::{Parsed, Reading, def};
+use crate::Live;
 use crate::action::{Action, Exec, Extension, Flow, Need};
 use crate::caching::NamedCache;
 use crate::names::Names;
@@ -132,42 +138,38 @@ impl Action for Use {
         if self.cache.settings().vary {
             asks.accept(req);
         }
+        let keeps = method == Method::Get;
+        if self.cache.settings().standard {
+            return self.by_the_standard(exec, now, waited);
+        }
         let asked = caching::asked(req);
         asks.reserved = authorized || asked.unkept;
-        let keeps = method == Method::Get;
         if asked.anew || authorized {
             forget_unless(keeps, &mut asks.key);
             return Flow::Next;
         }
-        let counters = |count: fn(&model::figures::CacheCounters) -> &model::Counter| {
-            let worker = exec.live.worker();
-            match exec.live.backend() {
-                Some(back) => count(&back.back.counters.of(worker).cache).inc(),
-                None => count(&exec.live.frontend().front.counters.of(worker).cache).inc(),
-            }
-        };
         // Who has waited looks once more, for the same.
         if !waited {
-            counters(|c| &c.lookups);
+            count(exec.live, |c| &c.lookups);
         }
         let found = self.cache.find(&asks.key, now, |kept| kept.audience.has(asks));
         forget_unless(keeps, &mut asks.key);
         match found {
             Found::Fresh(entry) => {
-                counters(|c| &c.hits);
+                count(exec.live, |c| &c.hits);
                 // Whoever runs the rules serves it when no rule behind this one decides otherwise.
                 txn.caching.hit = Some((self.cache.clone(), entry));
                 Flow::Next
             }
             Found::Links(hints) if self.hints && !waited => {
-                counters(|c| &c.hint_hits);
+                count(exec.live, |c| &c.hint_hits);
                 Flow::Yield(Need::Interim(hints))
             }
-            Found::Stale(entry) if entry.meta.stale => {
+            Found::Stale(entry) if entry.meta.stale.allowed => {
                 if self.waits_for_better(&mut txn.caching, &entry, (now, keeps)) {
                     return Flow::Next;
                 }
-                counters(|c| &c.hits);
+                count(exec.live, |c| &c.hits);
                 txn.caching.hit = Some((self.cache.clone(), entry));
                 Flow::Next
             }
@@ -181,9 +183,9 @@ impl Use {
     /// Whether a request to which an entry that is no longer good would be the answer asks for another one,
     /// because nobody else does, or because it is too old but for what errors are replaced with.
     fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, bool)) -> bool {
-        let ((now, keeps), settings) = (at, self.cache.settings());
+        let ((now, keeps), stale) = (at, entry.meta.stale);
         let within = |seconds: u32| now < entry.expires + u64::from(seconds);
-        if within(settings.stale_meanwhile) {
+        if within(stale.meanwhile) {
             if keeps {
                 caching.fetch = self.cache.fetch(&caching.asks.key);
             }
@@ -191,7 +193,7 @@ impl Use {
                 return false;
             }
         }
-        if within(settings.stale_on_error) {
+        if within(stale.on_error) {
             caching.stale = Some((self.cache.clone(), entry.clone()));
         }
         true
@@ -218,6 +220,15 @@ impl Use {
     }
 }
 
+/// Counts for the backend, or for the frontend where there is none yet.
+fn count(live: &dyn Live, of: fn(&CacheCounters) -> &Counter) {
+    let worker = live.worker();
+    match live.backend() {
+        Some(back) => of(&back.back.counters.of(worker).cache).inc(),
+        None => of(&live.frontend().front.counters.of(worker).cache).inc(),
+    }
+}
+
 /// What answers a HEAD is looked for, and never kept.
 fn forget_unless(keeps: bool, key: &mut Vec<u8>) {
     if !keeps {
@@ -240,6 +251,15 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     let is_new = caching.hit.is_none() && !caching.asks.key.is_empty();
     if is_new && changes(txn.req.method_id()) && (200..400).contains(&txn.res.status()) {
         cache.store.forget(&caching.asks.key);
+        if settings.standard {
+            standard::forget_others(&cache.store, &caching.asks.key, &txn.res);
+        }
+    }
+    if settings.standard {
+        if is_new && txn.req.method_id() == Method::Get {
+            standard::store(cache, exec, (now, fetch));
+        }
+        return;
     }
     let is_new = is_new && (!caching.asks.reserved || txn.res.has_token(Known::CacheControl, b"public"));
     if !is_new || txn.req.method_id() != Method::Get || txn.res.status() != 200 {
@@ -251,39 +271,43 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         Freshness::Unsaid => settings.max_age,
         Freshness::For(seconds) => seconds.min(settings.max_age),
     };
-    let mut hints = Vec::new();
-    if settings.hints != Hints::Off {
-        caching::hints(&txn.res, &mut hints);
-    }
     // It was made so long ago; whoever gets it learns that anew.
     let age = caching::age(&txn.res).unwrap_or(0);
     txn.res.remove_all("age");
-    let expires = now + u64::from(lifetime);
-    if settings.hints == Hints::Only {
-        if !hints.is_empty() {
-            cache.store.keep_links(&caching.asks.key, &hints, expires);
-        }
-        return;
-    }
-    let framing = response_body(&txn.res, Method::Get);
-    let length = match framing {
-        Body::Length(length) => Some(length),
-        _ => None,
-    };
-    let around = size_around(&txn.res, framing);
-    let Some(writer) = cache.store.begin(&caching.asks.key, around, length).filter(|_| cache.keeps) else {
-        return;
-    };
+    let life = Allowed { stale: caching::may_be_stale(&txn.res), ..Allowed::default() };
     let kept = Kept {
         head: txn.res.compact(),
         trailers: Box::default(),
-        framing,
+        framing: response_body(&txn.res, Method::Get),
         born: now.saturating_sub(u64::from(age)),
         modified: caching::modified(&txn.res, now),
         audience,
-        stale: caching::may_be_stale(&txn.res),
+        stale: Stale::of(settings, life),
     };
-    caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires, fetch }));
+    keep(cache, caching, kept, (now + u64::from(lifetime), fetch));
+}
+
+/// Has the body that follows kept with this, until it `expires`; or the links alone.
+fn keep(cache: &NamedCache, caching: &mut Caching, kept: Kept, (expires, fetch): (u64, Option<Fetch>)) {
+    let (store, key) = (&cache.store, &caching.asks.key);
+    let mut hints = Vec::new();
+    if store.settings().hints != Hints::Off {
+        caching::hints(&kept.head, &mut hints);
+    }
+    if store.settings().hints == Hints::Only {
+        if !hints.is_empty() {
+            store.keep_links(key, &hints, expires);
+        }
+        return;
+    }
+    let length = match kept.framing {
+        Body::Length(length) => Some(length),
+        _ => None,
+    };
+    let around = size_around(&kept.head, kept.framing);
+    if let Some(writer) = store.begin(key, around, length).filter(|_| cache.keeps) {
+        caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires, fetch }));
+    }
 }
 
 /// Whom a response is for; `None` if it depends on what nobody looks at.
