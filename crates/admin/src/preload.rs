@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Shared;
+use program::Program;
 
 use crate::stats::row::{Filter, Kind, Row, each};
 use crate::stats::table::COLUMNS;
@@ -17,13 +18,24 @@ use crate::stats::table::COLUMNS;
 /// The most that is read of a file.
 const MOST: u64 = 64 << 20;
 
-/// Reads a file into the figures of a program that does not run yet; what is wrong with it.
-pub fn read(shared: &Shared, path: &Path) -> Vec<String> {
+/// What a file says of the objects of a program.
+#[derive(Default)]
+pub struct Preload {
+    /// What is wrong with it.
+    pub notes: Vec<String>,
+    /// By whether an object is a frontend or a listener, and its guid.
+    figures: HashMap<(bool, String), Figures>,
+}
+
+/// Reads the file that a program names.
+pub fn read(program: &Program) -> Preload {
+    let Some(path) = program.global.stats_file.as_deref() else { return Preload::default() };
     let name = path.display();
+    let wrong = |note| Preload { notes: vec![note], ..Preload::default() };
     let Some(text) = contents(path) else {
-        return vec![format!("Can't load stats-file '{name}': cannot open file.")];
+        return wrong(format!("Can't load stats-file '{name}': cannot open file."));
     };
-    let kinds = kinds(shared);
+    let kinds = kinds(program);
     let mut figures = HashMap::new();
     let (mut notes, mut part): (Vec<String>, Option<Part<'_>>) = (Vec::new(), None);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -34,20 +46,29 @@ pub fn read(shared: &Shared, path: &Path) -> Vec<String> {
             }
         }
         if part.is_none() && number == 0 {
-            return vec![format!("Invalid stats-file format in file '{name}'.")];
+            return wrong(format!("Invalid stats-file format in file '{name}'."));
         }
         let Some(part) = part.as_ref().filter(|_| !line.starts_with('#')) else { continue };
         if !part.take(&kinds, line, &mut figures) {
             notes.push(format!("Ignored stats-file line {} in file '{name}'.", number + 1));
         }
     }
-    each(shared, &Filter::default(), |mut row| {
-        let front = row.is_front() || row.is_listener();
-        if let Some(given) = guid(&row).and_then(|guid| figures.get(&(front, guid.to_owned()))) {
-            begin(&mut row, given);
+    Preload { notes, figures }
+}
+
+impl Preload {
+    /// Has the objects of a program that does not run yet begin with it.
+    pub fn begin(&self, shared: &Shared) {
+        if self.figures.is_empty() {
+            return;
         }
-    });
-    notes
+        each(shared, &Filter::default(), |mut row| {
+            let front = row.is_front() || row.is_listener();
+            if let Some(given) = guid(&row).and_then(|guid| self.figures.get(&(front, guid.to_owned()))) {
+                begin(&mut row, given);
+            }
+        });
+    }
 }
 
 fn contents(path: &Path) -> Option<String> {
@@ -58,12 +79,12 @@ fn contents(path: &Path) -> Option<String> {
 }
 
 /// Figures of one object, by column.
-type Figures<'t> = Vec<(&'t str, u64)>;
+type Figures = Vec<(String, u64)>;
 
 /// What the guids of a program stand for.
-fn kinds(shared: &Shared) -> HashMap<String, Kind> {
+fn kinds(program: &Program) -> HashMap<String, Kind> {
     let mut all = HashMap::new();
-    for proxy in shared.program.proxies.beginning() {
+    for proxy in program.proxies.beginning() {
         let mut know = |guid: &Option<Box<str>>, kind| {
             all.extend(guid.iter().map(|g| (g.to_string(), kind)));
         };
@@ -105,7 +126,7 @@ impl<'t> Part<'t> {
         &self,
         kinds: &HashMap<String, Kind>,
         line: &str,
-        figures: &mut HashMap<(bool, String), Figures<'t>>,
+        figures: &mut HashMap<(bool, String), Figures>,
     ) -> bool {
         let mut values = line.split(',');
         let guid = values.next().unwrap_or_default();
@@ -114,7 +135,8 @@ impl<'t> Part<'t> {
             (Some(Kind::Server), true) | (Some(Kind::Listener), false) => return false,
             _ => {}
         }
-        let read = self.columns.iter().zip(values).filter_map(|(c, v)| Some((*c, v.parse::<u64>().ok()?)));
+        let read =
+            self.columns.iter().zip(values).filter_map(|(c, v)| Some(((*c).to_owned(), v.parse().ok()?)));
         figures.insert((self.front, guid.to_owned()), read.collect());
         true
     }
@@ -135,9 +157,9 @@ const APART: &[&str] = &[
 ];
 
 /// Has the figures of an object begin where a file says.
-fn begin(row: &mut Row<'_>, figures: &[(&str, u64)]) {
-    let value = |name: &str| figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    for (name, value) in figures.iter().filter(|(name, _)| !APART.contains(name)) {
+fn begin(row: &mut Row<'_>, figures: &[(String, u64)]) {
+    let value = |name: &str| figures.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+    for (name, value) in figures.iter().filter(|(name, _)| !APART.contains(&&**name)) {
         give(row, name, *value);
     }
     // Requests are told by their versions, in HAProxy's files of frontends only so.

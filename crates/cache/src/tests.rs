@@ -15,6 +15,7 @@ fn store(blocks: usize, hints: Hints) -> Arc<Store<u32>> {
         wait: None,
         stale_meanwhile: 0,
         stale_on_error: 0,
+        standard: false,
     }))
 }
 
@@ -39,12 +40,29 @@ fn what_is_whole_is_found_until_it_is_stale() {
     assert!(!is_kept(&store, b"a"));
     writer.finish(7, Box::default(), (0, 10), |_| true);
     match store.find(b"a", 9, |meta| *meta == 7) {
-        Found::Fresh(entry) => assert_eq!((entry.meta, &*entry.body), (7, &b"abc"[..])),
+        Found::Fresh(entry) => assert_eq!((entry.meta, entry.body.as_slice()), (7, &b"abc"[..])),
         other => panic!("{other:?}"),
     }
     assert!(matches!(store.find(b"a", 9, |meta| *meta == 8), Found::Nothing));
     assert!(matches!(store.find(b"a", 10, |_| true), Found::Nothing));
     store.forget(b"a");
+    assert_eq!(store.used(), 0);
+}
+
+#[test]
+fn a_renewed_entry_has_the_body_of_the_one_before_it() {
+    let store = store(100, Hints::Off);
+    assert!(keep(&store, b"a", 1, 3000, b""));
+    let Found::Fresh(old) = store.find(b"a", 1, |_| true) else { panic!("it is there") };
+    let (used, size) = (store.used(), old.size());
+    let new = store.renew(&old, 2, size + 2000, 20);
+    assert!(Arc::ptr_eq(&old.body, &new.body));
+    assert_eq!(store.used(), used + 2, "its head is longer");
+    assert!(matches!(store.find(b"a", 15, |meta| *meta == 2), Found::Fresh(_)));
+    // Of what went meanwhile nothing comes back.
+    store.forget(b"a");
+    store.renew(&new, 3, size, 30);
+    assert!(matches!(store.find(b"a", 15, |_| true), Found::Nothing));
     assert_eq!(store.used(), 0);
 }
 

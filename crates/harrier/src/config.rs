@@ -10,7 +10,7 @@ use lang::Registry;
 use model::World;
 use program::Program;
 use program::names::Families;
-use syntax::{Environment, Grammar, Render};
+use syntax::{Diagnostic, Environment, Grammar, Level, Render, Style};
 
 use crate::args::Args;
 use crate::version::Answers;
@@ -24,6 +24,8 @@ pub struct Loaded {
     pub services: Services,
     /// Its scripts, if there are any.
     pub scripts: Option<Arc<lua::Loaded>>,
+    /// Figures that its objects begin with (`stats-file`).
+    pub preload: admin::preload::Preload,
     /// `-q` or `quiet`: the start says nothing.
     pub quiet: bool,
 }
@@ -73,7 +75,12 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
     let Some(home) = visit(compile::folder(&reading)) else { return Err(Unusable::Exit(1)) };
     let scripts = lua::load(&mut reading, &mut registry, world.workers);
-    let outcome = compile::compile(reading, &registry, world, &options);
+    let mut outcome = compile::compile(reading, &registry, world, &options);
+    let preload = outcome.program.as_ref().map(admin::preload::read).unwrap_or_default();
+    for note in &preload.notes {
+        let warning = Diagnostic::plain(Level::Warning, format!("config: {note}"));
+        outcome.diagnostics.push(warning.styled(Style::Bare));
+    }
     home.leave();
     // `quiet` is for processes that nobody watches.
     let quiet = args.quiet || outcome.quiet && !args.verbose && !args.foreground;
@@ -119,7 +126,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     program.adopt();
     let mut all = services::all();
     all.extend(scripts.iter().flat_map(|scripts| scripts.services()));
-    Ok(Loaded { program: Arc::new(program), services: all, scripts, quiet })
+    Ok(Loaded { program: Arc::new(program), services: all, scripts, preload, quiet })
 }
 
 /// What is said where nothing but a new process helps.

@@ -66,9 +66,7 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     lua::objects::set_command(admin::cli::run_at_once);
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));
-    if let Some(path) = &program.global.stats_file {
-        admin::preload::read(&shared, path).iter().for_each(|text| say::warning(&format!("config : {text}")));
-    }
+    loaded.preload.begin(&shared);
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {

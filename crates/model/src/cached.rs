@@ -66,6 +66,9 @@ impl Stale {
     }
 }
 
+/// A field, and what is said in it.
+pub type Other = (Box<[u8]>, Box<[u8]>);
+
 /// What requests have to say for a response to be theirs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience {
@@ -78,7 +81,7 @@ pub struct Audience {
     /// `Origin` likewise.
     pub origin: Option<Box<[u8]>>,
     /// Other fields that it depends on, and what that request said in them (`rfc9111`).
-    pub others: Box<[(Box<[u8]>, Box<[u8]>)]>,
+    pub others: Box<[Other]>,
 }
 
 impl Audience {
