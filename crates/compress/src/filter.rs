@@ -106,6 +106,16 @@ fn is_busy(exec: &Exec<'_>) -> bool {
         || cpu < 100 && exec.live.cpu_usage() > cpu
 }
 
+/// Whether a body in chunks is there as a whole, and has fewer bytes than are worth it.
+fn is_short(exec: &Exec<'_>, side: Side, least: u64) -> bool {
+    let head = if side == Side::Request { &exec.txn.req } else { &exec.txn.res };
+    if least == 0 || !head.has(Known::TransferEncoding) {
+        return false;
+    }
+    let payload = exec.live.payload(side);
+    payload.complete && (payload.data.len() as u64) < least
+}
+
 impl Compressing {
     /// The request's head has its final form.
     fn request_head(&mut self, exec: &mut Exec<'_>) {
@@ -119,6 +129,7 @@ impl Compressing {
         let wanted = self.settings.request.algorithms.first().copied().filter(|_| self.request);
         if let Some(algorithm) = wanted
             && choice::fits_request(&exec.txn.req, &self.settings.request)
+            && !is_short(exec, Side::Request, self.settings.request.least)
             && !is_busy(exec)
         {
             self.up = Some(recipe(algorithm));
@@ -134,13 +145,8 @@ impl Compressing {
         if !choice::fits_response(&exec.txn.req, &exec.txn.res, &self.settings.response) || is_busy(exec) {
             return;
         }
-        // A short body in chunks may be there as a whole.
-        let least = self.settings.response.least;
-        if least > 0 && exec.txn.res.has(Known::TransferEncoding) {
-            let payload = exec.live.payload(Side::Response);
-            if payload.complete && (payload.data.len() as u64) < least {
-                return;
-            }
+        if is_short(exec, Side::Response, self.settings.response.least) {
+            return;
         }
         let limit = exec.live.world().process.comp_rate_limit.load(Relaxed);
         self.down = pool::take(recipe(algorithm)).map(|packer| (packer, limit));

@@ -2,7 +2,7 @@
 //! make a status line.
 
 use wire::head::{Head, Kind, Known};
-use wire::http1::{Limits, Parsed, parse_response};
+use wire::http1::{Limits, Parsed, is_field_name, parse_response};
 
 /// The line that a script does not write.
 const LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
@@ -44,8 +44,7 @@ impl Awaited {
             self.gathered.extend_from_slice(LINE);
         }
         self.gathered.extend_from_slice(bytes);
-        head.clear_as(Kind::Response);
-        match parse_response(&self.gathered, head, &Limits::NONE, false).map_err(|_| Malformed)? {
+        match self.parse(head)? {
             Parsed::Complete { consumed } => {
                 let mut gathered = std::mem::take(&mut self.gathered);
                 let counted = finish(head)?;
@@ -55,14 +54,48 @@ impl Awaited {
             Parsed::Partial => Ok(None),
         }
     }
+
+    /// Reads what came. Fields whose names are none are passed over, as HAProxy does: scripts write what they
+    /// like.
+    fn parse(&mut self, head: &mut Head) -> Result<Parsed, Malformed> {
+        head.clear_as(Kind::Response);
+        if let Ok(parsed) = parse_response(&self.gathered, head, &Limits::NONE, false) {
+            return Ok(parsed);
+        }
+        self.gathered = without_unnamed(&self.gathered);
+        head.clear_as(Kind::Response);
+        parse_response(&self.gathered, head, &Limits::NONE, false).map_err(|_| Malformed)
+    }
+}
+
+/// A head without the lines that begin with something else than a name of a field, and what follows it.
+fn without_unnamed(bytes: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let (line, behind) = rest.split_at(end + 1);
+        if line.trim_ascii().is_empty() {
+            break;
+        }
+        let name = line.iter().position(|byte| *byte == b':').and_then(|colon| line.get(..colon));
+        if kept.is_empty() || name.is_none_or(|name| name.is_empty() || is_field_name(name)) {
+            kept.extend_from_slice(line);
+        }
+        rest = behind;
+    }
+    kept.extend_from_slice(rest);
+    kept
 }
 
 /// Makes a head of HTTP of it; says what it counts for.
 fn finish(head: &mut Head) -> Result<usize, Malformed> {
+    head.remove_all(Known::Connection);
     let mut counted = head.counted_len().saturating_sub(head.reason().len());
-    if let Some(said) = head.last("status") {
+    // One that says nothing says that all is well.
+    if let Some(said) = head.last("status").filter(|said| !said.trim_ascii().is_empty()) {
         let said = said.to_vec();
-        let (digits, reason) = said.split_at(said.iter().position(|b| *b == b' ').unwrap_or(said.len()));
+        let blank = said.iter().position(u8::is_ascii_whitespace);
+        let (digits, reason) = said.split_at(blank.unwrap_or(said.len()));
         let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 3);
         let status: u16 = digits.and_then(|digits| digits.parse().ok()).ok_or(Malformed)?;
         // Nothing that a script says comes before its response.
@@ -77,6 +110,7 @@ fn finish(head: &mut Head) -> Result<usize, Malformed> {
         head.set_status(302, None).map_err(|_| Malformed)?;
         counted += head.reason().len();
     } else {
+        head.remove_all("status");
         counted += head.reason().len();
     }
     if !head.has("date") {
@@ -84,7 +118,6 @@ fn finish(head: &mut Head) -> Result<usize, Malformed> {
         lang::http_date_of(&mut date, i64::try_from(rt::wall().as_secs()).unwrap_or(0));
         head.append(b"date", &date).map_err(|_| Malformed)?;
     }
-    head.remove_all(Known::Connection);
     Ok(counted)
 }
 
@@ -108,6 +141,9 @@ mod tests {
             ("Status: 404\r\n", 404, "Not Found"),
             ("status: 200 A\r\nStatus: 503 B\r\n", 503, "B"),
             ("Location: /x\r\n", 302, "Found"),
+            ("Status:\r\n", 200, "OK"),
+            ("Status: 200\tFine\r\n", 200, "Fine"),
+            ("A b: c\r\nA : b\r\nStatus: 404 D\r\n", 404, "D"),
             ("Location: /x\r\nStatus: 201 Made\r\n", 201, "Made"),
         ] {
             let end = if head.ends_with("\r\n") { "\r\n" } else { "\n" };

@@ -20,6 +20,11 @@ pub fn class(byte: u8) -> u8 {
     CLASS[byte as usize]
 }
 
+/// Whether these bytes may be the name of a field (RFC 9110 section 5.1).
+pub fn is_field_name(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| class(*byte) & TOKEN != 0)
+}
+
 const fn classes() -> [u8; 256] {
     let mut table = [0; 256];
     let mut at = 0;

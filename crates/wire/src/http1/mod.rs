@@ -12,6 +12,7 @@ mod start;
 mod trailers;
 mod write;
 
+pub use bytes::is_field_name;
 pub use chunk::{Malformed, Scanned, Scanner, split_trailers};
 pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
