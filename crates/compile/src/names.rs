@@ -119,8 +119,8 @@ pub(crate) struct Resolver<'r> {
     pub line: LineRef,
     /// By section: those of `defaults` are for the rules of that section alone.
     pub acls: HashMap<u32, Declarations>,
-    /// ACLs that need no declaration, and the mentions of patterns that each makes.
-    pub predefined: HashMap<Box<str>, (Arc<Acl>, Range<usize>)>,
+    /// ACLs that need no declaration.
+    pub predefined: HashMap<Box<str>, Predefined>,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     /// Its bandwidth limitation filters.
@@ -134,6 +134,18 @@ pub(crate) struct Resolver<'r> {
     pub shelf: Shelf,
     /// A line of `defaults` and how often it mentioned patterns so far.
     pub mentions: (LineRef, u32),
+    /// How often patterns were mentioned anywhere.
+    pub spots: u32,
+}
+
+/// An ACL that needs no declaration.
+#[derive(Clone)]
+pub(crate) struct Predefined {
+    acl: Arc<Acl>,
+    /// How often it mentions patterns.
+    spots: u32,
+    /// The mentions of these that are new: where a section inherits from `defaults`, they were made there.
+    mentions: Range<usize>,
 }
 
 impl Resolver<'_> {
@@ -144,6 +156,7 @@ impl Resolver<'_> {
     /// Where patterns are being mentioned.
     fn spot(&mut self) -> Spot {
         let at = self.line;
+        self.spots += 1;
         if !self.in_defaults() || at.line == u32::MAX {
             return Spot { at, inherited: None };
         }
@@ -274,17 +287,19 @@ impl Names for Resolver<'_> {
         if let Some((_, acl)) = declared.and_then(|d| d.get(name)).filter(|(first, _)| *first <= self.line) {
             return Ok(acl.clone());
         }
-        if let Some((acl, mentions)) = self.predefined.get(name).cloned() {
+        if let Some(mut known) = self.predefined.get(name).cloned() {
             // Its mentions count in each line of `defaults`, whoever was the first to use it: those behind
             // have numbers, too.
-            for mention in mentions {
+            for _ in 0..known.spots {
                 let spot = self.spot();
-                self.memory.patterns.mention_earlier(mention, spot);
+                if let Some(mention) = known.mentions.next() {
+                    self.memory.patterns.mention_earlier(mention, spot);
+                }
             }
-            return Ok(acl);
+            return Ok(known.acl);
         }
         let registry = self.registry;
-        let before = self.memory.patterns.mentions();
+        let (spots, before) = (self.spots, self.memory.patterns.mentions());
         let Some(acl) = predefined(name, registry, self) else {
             let fault = Fault::new(format!("no such ACL : '{name}'"));
             let mut names: Vec<&str> = lang::parse::predefined_names().collect();
@@ -296,7 +311,9 @@ impl Names for Resolver<'_> {
                 None => fault,
             });
         };
-        self.predefined.insert(name.into(), (acl.clone(), before..self.memory.patterns.mentions()));
+        let mentions = before..self.memory.patterns.mentions();
+        let known = Predefined { acl: acl.clone(), spots: self.spots - spots, mentions };
+        self.predefined.insert(name.into(), known);
         Ok(acl)
     }
 

@@ -110,7 +110,9 @@ impl Assembly<'_> {
     /// HTTP/2 needs buffers that its frames fit in.
     fn frames_fit(&self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) {
         let Some(size) = self.memory.small_buffers.filter(|_| p.mode == Mode::Http) else { return };
-        if draft.tls.words.alpn.iter().flatten().any(|name| name == b"h2") {
+        // A protocol that is not negotiated says so itself.
+        let alpn = draft.tls.words.alpn.as_deref().filter(|alpn| draft.proto.is_none() || alpn.len() > 1);
+        if alpn.into_iter().flatten().any(|name| name == b"h2") {
             let (name, place) = (&p.name, self.ground.place(draft.span));
             let text = format!(
                 "HTTP frontend '{name}' enables HTTP/2 via ALPN at [{place}], so global.tune.bufsize must be at least 16384 bytes ({size} now)."

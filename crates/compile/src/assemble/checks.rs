@@ -1,11 +1,14 @@
 //! What a whole proxy shows, and the whole configuration: warnings that HAProxy gives after reading
 //! everything, in its order.
 
+use std::net::IpAddr;
+
 use program::Mode;
 use program::proxy::Proxy;
+use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
-use crate::draft::{CheckKind, Draft, ServerDraft};
+use crate::draft::{CheckKind, Draft, ServerDraft, Where};
 use crate::notes::{refusal, remark};
 use crate::proxy::option::SWITCHES;
 
@@ -219,8 +222,35 @@ pub(super) fn external_path(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
+/// What the cookie of a server is computed from (`cookie ... dynamic`), if it is.
+fn computed(p: &Draft, server: &ServerDraft) -> Option<(IpAddr, Ports)> {
+    let cookie = p.cookie.as_ref().filter(|_| p.dynamic_key.is_some())?;
+    cookie.dynamic_key.as_ref()?;
+    match &server.place {
+        Where::Inet { host: Host::Ip(ip), ports } if server.cookie.is_none() && !server.disabled => {
+            Some((*ip, ports.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Servers at one address get the same cookie where it is computed: said for each two.
+fn equal_cookies(p: &Draft, notes: &mut Diagnostics) {
+    let mut places: Vec<_> = p.servers.iter().filter_map(|server| computed(p, server)).collect();
+    while let Some(place) = places.pop() {
+        for _ in places.iter().filter(|other| **other == place) {
+            let text = format!(
+                "We generated two equal cookies for two different servers.\nPlease change the secret key for '{}'.",
+                p.name
+            );
+            notes.push(remark(p.span, text));
+        }
+    }
+}
+
 /// Cookies of servers mean nothing in TCP mode, and a cookie of RDP names a server by its address and port.
 pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
+    equal_cookies(p, notes);
     let label = p.label();
     let tcp = p.mode != Mode::Http && !p.switches;
     for server in &p.servers {
@@ -229,7 +259,7 @@ pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
             notes.push(refusal(server.span, text));
         }
         let name = &server.name;
-        if tcp && server.cookie.is_some() {
+        if tcp && (server.cookie.is_some() || computed(p, server).is_some()) {
             let text = format!("{label} : ignoring cookie for server '{name}' as HTTP mode is disabled.");
             notes.push(remark(server.span, text));
         }

@@ -164,6 +164,26 @@ fn a_missing_timeout_is_worth_a_warning() {
     assert!(outcome.program.is_some());
 }
 
+/// As often as HAProxy says it: for each two of them.
+#[test]
+fn equal_cookies_are_told_of() {
+    let servers = " server a 127.0.0.1:80\n server b 127.0.0.1:80\n server c 127.0.0.1:81\n server-template d 2 127.0.0.1:80\n";
+    let text = format!("backend b\n mode http\n dynamic-cookie-key k\n cookie x insert dynamic\n{servers}");
+    let outcome = run(&text);
+    let told = outcome.diagnostics.iter().filter(|d| d.text.starts_with("We generated two equal cookies"));
+    assert_eq!(told.count(), 6);
+}
+
+/// What is not negotiated is no matter of ALPN.
+#[test]
+fn small_buffers_are_refused_where_http2_is_negotiated() {
+    for (word, refused) in [("proto h2", false), ("alpn h2,http/1.1", true)] {
+        let text =
+            format!("global\n tune.bufsize 8192\nfrontend f\n mode http\n bind 127.0.0.1:8080 {word}\n");
+        assert_eq!(run(&text).program.is_none(), refused, "{word}");
+    }
+}
+
 /// Words of ours that HAProxy does not know.
 #[test]
 fn words_of_caches_that_are_ours() {
