@@ -200,7 +200,7 @@ impl Listener {
     /// # Errors
     /// If the kernel refuses to register it.
     pub fn attach(&self) -> io::Result<Acceptor> {
-        let source = worker::with(|w| w.sources.borrow_mut().insert(0).0);
+        let source = worker::with(|w| w.sources.borrow_mut().insert(self.handle.number(), 0).0);
         let acceptor = Acceptor {
             listener: self.clone(),
             source,
