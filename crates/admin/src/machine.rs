@@ -19,6 +19,8 @@ struct Boot {
     /// Name, value, and whether the value tells whose machine it is.
     platform: Vec<(&'static str, String, bool)>,
     standing: Standing,
+    /// What was mapped into the process, as the system tells it.
+    maps: String,
 }
 
 /// What the process may do.
@@ -53,7 +55,17 @@ impl Standing {
 
 /// Gathers all that is known of the machine; `build` are lines about the program itself. Once, first thing.
 pub fn remember(build: String) {
-    BOOT.get_or_init(|| Boot { build, platform: platform(), standing: Standing::now() });
+    BOOT.get_or_init(|| Boot { build, platform: platform(), standing: Standing::now(), maps: maps() });
+}
+
+fn maps() -> String {
+    std::fs::read_to_string("/proc/self/maps").unwrap_or_default()
+}
+
+/// What is mapped into the process; behind a chroot what was when it began.
+pub fn mappings() -> String {
+    let now = maps();
+    if now.is_empty() { BOOT.get().map(|boot| boot.maps.clone()).unwrap_or_default() } else { now }
 }
 
 /// The first line of a file.

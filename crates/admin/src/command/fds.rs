@@ -4,9 +4,9 @@
 //! watches, what it knows of their readiness, and which task waits; the task names the client connection.
 //! Descriptors are looked at while the answer is sent, so a long list holds nobody up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -52,11 +52,11 @@ mod kind {
 pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
         let (kinds, only) = wanted(call.args())?;
-        let mut numbers = open()?;
-        numbers.retain(|number| only.is_none_or(|n| n == *number));
-        numbers.reverse();
         let anon = call.client.anon;
         let watched = gather(move |w| watched_here(w, anon)).await;
+        let mut numbers = open().unwrap_or_else(|_| probed(&watched));
+        numbers.retain(|number| only.is_none_or(|n| n == *number));
+        numbers.reverse();
         let known = Known::new(&call.shared().program, watched, anon);
         Ok(Reply::Lines(Box::new(Shown { numbers, kinds, known })))
     })
@@ -75,9 +75,10 @@ impl Lines for Shown {
     fn append(&mut self, out: &mut String) -> bool {
         for _ in 0..STRETCH {
             let Some(number) = self.numbers.pop() else { return false };
-            // One that is closed by now is passed over.
-            let Ok(target) = std::fs::read_link(format!("/proc/self/fd/{number}")) else { continue };
-            let (kind, about) = self.known.what(number, &target.to_string_lossy());
+            let target = std::fs::read_link(format!("/proc/self/fd/{number}"));
+            let target = target.map(|target| target.to_string_lossy().into_owned());
+            let Some(target) = target.ok().or_else(|| self.known.guess(number)) else { continue };
+            let (kind, about) = self.known.what(number, &target);
             if self.kinds & kind != 0 {
                 let _ = writeln!(out, "{number:7} : {about}");
             }
@@ -99,6 +100,15 @@ pub fn unknown(program: &Program) -> Result<Vec<(i32, String)>, Refusal> {
     let mut fds: Vec<_> = open()?.into_iter().filter_map(target).collect();
     fds.retain(|(number, target)| known.what(*number, target).0 == kind::OTHER);
     Ok(fds)
+}
+
+/// Behind a chroot nobody lists them: those that the workers watch, and the sockets among their neighbours.
+fn probed(watched: &[(usize, Vec<Seen>)]) -> Vec<i32> {
+    /// So many numbers beyond the highest that is watched are looked at.
+    const BEYOND: i32 = 256;
+    let known: HashSet<i32> = watched.iter().flat_map(|(_, all)| all).map(|s| s.watched.number).collect();
+    let highest = known.iter().max().copied().unwrap_or(0).saturating_add(BEYOND);
+    (0..=highest).filter(|n| known.contains(n) || rt::sys::socket_facts(*n).is_some()).collect()
 }
 
 /// The numbers of all open descriptors, in order.
@@ -189,7 +199,7 @@ struct Known {
     /// What the workers watch: the mask of those who do, and what the last of them knows.
     seen: HashMap<i32, (u64, Seen)>,
     /// Frontends by the port, or the path, where they listen, and what they do.
-    ports: HashMap<u16, (String, FrontState)>,
+    ports: HashMap<u16, Vec<(IpAddr, String, FrontState)>>,
     paths: HashMap<Vec<u8>, (String, FrontState)>,
     /// Servers by address.
     servers: HashMap<SocketAddr, String>,
@@ -242,18 +252,49 @@ impl Known {
     fn listener(&mut self, name: &str, state: FrontState, address: &Listen) {
         let front = (self.anon.word(name).into_owned(), state);
         match address {
-            Listen::Tcp(at) => drop(self.ports.insert(at.port(), front)),
+            Listen::Tcp(at) => self.port(*at, front),
             Listen::Unix(path) => drop(self.paths.insert(path.to_vec(), front)),
             Listen::Abns(name) | Listen::Abnsz(name) => drop(self.paths.insert(abstracted(name), front)),
             Listen::Fd(number) => {
                 match rt::sys::socket_facts(*number).and_then(|facts| facts.local) {
-                    Some(Addr::Inet(at)) => drop(self.ports.insert(at.port(), front)),
+                    Some(Addr::Inet(at)) => self.port(at, front),
                     Some(addr) => drop(self.paths.insert(path_of(&addr), front)),
                     None => {}
                 };
             }
             Listen::SockPair(_) => {}
         }
+    }
+
+    fn port(&mut self, at: SocketAddr, (name, state): (String, FrontState)) {
+        self.ports.entry(at.port()).or_default().push((at.ip().to_canonical(), name, state));
+    }
+
+    /// The frontends that listen where a socket is: on its address, or else on all. They are several where
+    /// the address is in several network namespaces.
+    fn front_at(&self, at: SocketAddr) -> Option<(String, FrontState)> {
+        let there = self.ports.get(&at.port())?;
+        let of = |fits: &dyn Fn(IpAddr) -> bool| {
+            let mut names: Vec<&str> = Vec::new();
+            let fitting = there.iter().filter(|(ip, ..)| fits(*ip));
+            let state = fitting.clone().map(|(.., state)| *state).next()?;
+            fitting.for_each(|(_, name, _)| {
+                if !names.contains(&&**name) {
+                    names.push(name)
+                }
+            });
+            Some((names.join("|"), state))
+        };
+        let ip = at.ip().to_canonical();
+        of(&|known| known == ip).or_else(|| of(&|known| known.is_unspecified()))
+    }
+
+    /// What a descriptor leads to, where the system does not tell; `None`: it is closed by now.
+    fn guess(&self, number: i32) -> Option<String> {
+        if rt::sys::socket_facts(number).is_some() {
+            return Some("socket:".to_owned());
+        }
+        self.seen.contains_key(&number).then(|| "?".to_owned())
     }
 
     /// The kind of a descriptor that leads to `target`, and what is told of it.
@@ -275,7 +316,8 @@ impl Known {
             return self.unix(facts, owner);
         };
         let family = if local.ip().to_canonical().is_ipv4() && local.is_ipv4() { "ipv4" } else { "ipv6" };
-        let front = self.ports.get(&local.port());
+        let front = self.front_at(local);
+        let front = front.as_ref();
         let lport = local.port();
         let Some(peer) = facts.peer.as_ref().and_then(Addr::as_inet) else {
             return match (facts.listens, facts.datagrams) {

@@ -58,7 +58,7 @@ pub fn default_servers(call: &mut Call<'_>) -> Outcome {
 
 /// `show libs`: each object file that is mapped into the process, with its range of addresses and its length.
 pub fn libs(_: &mut Call<'_>) -> Outcome {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|e| e.to_string())?;
+    let maps = machine::mappings();
     let mut objects: Vec<(u64, u64, &str)> = Vec::new();
     for line in maps.lines() {
         let Some((range, path)) = mapped(line) else { continue };
