@@ -14,6 +14,7 @@ mod command;
 pub mod dump;
 pub mod gather;
 pub mod info;
+pub mod machine;
 pub mod preload;
 pub mod product;
 pub mod promex;

@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 pub mod base64;
+pub mod cpus;
 pub mod date;
 pub mod fleet;
 pub mod grow;
 pub mod hash;
 pub mod name;
+pub mod netns;
 pub mod outside;
 pub mod product;
 pub mod rand;

@@ -11,6 +11,7 @@ use base::fleet::Held;
 use lang::Registry;
 use model::World;
 use program::check::Ruleset;
+use program::proxy::AddedBackend;
 use program::server::{Server, Settings};
 use program::{Mode, Program, Proxy};
 use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
@@ -62,6 +63,7 @@ pub fn server(
         check.ruleset = healthcheck.unwrap_or_else(|| backend.check.clone());
     }
     server.settings = settings.into();
+    server.added = Some(words.into());
     server.state.check_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
     server.state.agent_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
     Ok((server, notes))
@@ -321,6 +323,7 @@ pub fn backend(
 ) -> Result<Proxy, String> {
     let defaults = program.defaults.iter().find(|d| *d.name == *from);
     let defaults = defaults.ok_or_else(|| format!("Cannot find default proxy '{from}'."))?;
+    let given = mode;
     let mode = mode.or(defaults.mode).ok_or_else(|| {
         format!("Mode is required as '{from}' default proxy does not explicitly defines it.")
     })?;
@@ -344,8 +347,63 @@ pub fn backend(
     let state = Arc::new(model::Proxy::new(name, id, guid, program.world.workers));
     state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut proxy = template.instance(name, state);
+    proxy.added = Some(Arc::new(AddedBackend { from: from.into(), mode: given, guid: guid.map(Into::into) }));
     proxy.fullconn = fullconn(program);
     Ok(proxy)
+}
+
+/// Takes backends and servers that were added at run time over from a program to the one that is to take its
+/// place: they are made again by the words that made them, and go on with their live state. Says of each that
+/// can't be had any more why it goes.
+pub fn carry_over(before: &Program, now: &mut Program) -> Vec<String> {
+    let mut lost = Vec::new();
+    for (_, was) in before.proxies.numbered().filter(|(_, p)| !p.is_removed()) {
+        let place = |now: &Program| {
+            now.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &was.state)).map(|(at, _)| at)
+        };
+        if let (Some(added), None) = (&was.added, place(now)) {
+            match backend(now, &was.name, &added.from, added.mode, added.guid.as_deref()) {
+                Ok(made) if now.proxies.iter().any(|p| p.state.id == was.state.id) => {
+                    drop(made);
+                    lost.push(format!("backend '{}': id {} is taken.", was.name, was.state.id));
+                }
+                Ok(made) => {
+                    now.proxies.push(Proxy { state: was.state.clone(), ..made });
+                    now.adoption.gone.retain(|gone| !Arc::ptr_eq(gone, &was.state));
+                }
+                Err(why) => lost.push(format!("backend '{}': {why}", was.name)),
+            }
+        }
+        let Some(at) = place(now) else { continue };
+        for server in was.present().filter(|s| s.added.is_some()) {
+            if let Err(why) = carry_server(now, at, &server) {
+                lost.push(format!("server '{}/{}': {why}", was.name, server.name));
+            }
+        }
+    }
+    lost
+}
+
+/// A server that was added to what is the backend `at` now.
+fn carry_server(now: &mut Program, at: u32, was: &Server) -> Result<(), String> {
+    let proxy = now.proxy(at);
+    if proxy.present().any(|s| *s.name == *was.name) {
+        // The configuration has it by now, and with it its live state.
+        return Ok(());
+    }
+    if proxy.present().any(|s| s.state.id == was.state.id) {
+        return Err(format!("id {} is taken.", was.state.id));
+    }
+    let words = was.added.as_deref().unwrap_or_default();
+    let (made, _) = server(now, at, &was.name, words)?;
+    proxy.servers.push(Server { state: was.state.clone(), ..made });
+    let state = proxy.state.clone();
+    drop(proxy);
+    let terms = now.adoption.proxies.iter_mut().find(|terms| Arc::ptr_eq(&terms.state, &state));
+    if let Some(terms) = terms {
+        terms.servers.push(was.state.clone());
+    }
+    Ok(())
 }
 
 /// `fullconn` of a backend that nobody names: any frontend whose rules compute a name may send to it.

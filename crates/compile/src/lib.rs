@@ -32,6 +32,7 @@ pub mod logformats;
 mod mailers;
 mod mux;
 mod names;
+mod namespaces;
 mod notes;
 mod patterns;
 mod peers;
@@ -52,6 +53,7 @@ mod users;
 
 use std::sync::Arc;
 
+use base::cpus::Cpu;
 use lang::Registry;
 use model::World;
 use program::Program;
@@ -66,6 +68,8 @@ pub struct Options {
     pub fd_limit: u64,
     /// Processors that the process may run on.
     pub processors: usize,
+    /// All processors of the machine; none: as many as `processors` says, each a core of its own.
+    pub machine: Vec<Cpu>,
     /// `-m`, `-n`: `maxconn` of the command line takes precedence.
     pub maxconn: Option<u32>,
     /// `-N`: `maxconn` of proxies that have none.
@@ -80,11 +84,22 @@ pub struct Options {
     pub fork_wanted: bool,
 }
 
+impl Options {
+    /// All processors of the machine.
+    fn machine(&self) -> Vec<Cpu> {
+        match self.machine.is_empty() {
+            true => (0..self.processors).map(Cpu::alone).collect(),
+            false => self.machine.clone(),
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             fd_limit: 1024,
             processors: 1,
+            machine: Vec::new(),
             maxconn: None,
             proxy_maxconn: None,
             ignore_resolution: false,
@@ -112,18 +127,10 @@ pub struct Outcome {
 }
 
 /// The number of workers that a configuration asks for (`nbthread`): the world needs it before anything is
-/// compiled. Without the keyword it is the number of processors; at most 64, and no more than
-/// `thread-hard-limit` allows.
+/// compiled. Without the keyword it is the number of processors that `cpu-set` and `cpu-policy` choose; at
+/// most 64, and no more than `thread-hard-limit` allows.
 pub fn workers(reading: &Reading, options: &Options) -> usize {
-    let number = |keyword: &str| {
-        let lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
-        let line = lines.filter(|line| line.keyword() == keyword).last()?;
-        line.args().first()?.text().parse::<usize>().ok().filter(|n| *n > 0)
-    };
-    let most = number("thread-hard-limit").map_or(global::limits::MAX_THREADS as usize, |limit| {
-        limit.min(global::limits::MAX_THREADS as usize)
-    });
-    number("nbthread").unwrap_or(options.processors).clamp(1, most)
+    global::places::place(&reading.tree, &options.machine()).threads
 }
 
 /// The folder in which relative paths of the configuration start (`default-path`), if it says so: to be gone

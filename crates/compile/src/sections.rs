@@ -21,7 +21,7 @@ use crate::resolvers::{self, ResolversDraft};
 use crate::statement::{Statement, Step, Surroundings, tight};
 use crate::tls::stores::{self, StoreDraft};
 use crate::traces::{self, TracesDraft};
-use crate::{proxy, ring, users};
+use crate::{namespaces, proxy, ring, users};
 
 /// Everything that the first pass found.
 #[derive(Default)]
@@ -47,6 +47,8 @@ pub(crate) struct Drafts {
     pub applications: Vec<FcgiDraft>,
     pub mailers: Vec<MailersDraft>,
     pub resolvers: Vec<ResolversDraft>,
+    /// What the `namespace_list` section names.
+    pub namespaces: Vec<base::netns::Namespace>,
     /// `cache` sections.
     pub caches: Vec<CacheDraft>,
     /// `defaults` sections that have a name.
@@ -111,9 +113,8 @@ impl<'t> Reader<'t> {
             "userlist" => self.userlist(section, number),
             "peers" | "http-errors" => self.shared(section, number),
             "ring" | "log-profile" | "log-forward" | "traces" => self.logs(section, number),
-            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "fcgi-app" | "cache" => {
-                self.servants(section, number)
-            }
+            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "fcgi-app" | "cache"
+            | "namespace_list" => self.servants(section, number),
             other => {
                 let text = format!("'{other}' sections are not supported yet by Harrier (planned)");
                 self.notes.alert(section.header.span(), text);
@@ -249,6 +250,9 @@ impl<'t> Reader<'t> {
                 let Some(mut health) = opened else { return };
                 lines(section, number, &around, notes, |s| healthcheck::line(s, &mut health));
                 out.healthchecks.push(health);
+            }
+            "namespace_list" => {
+                lines(section, number, &around, notes, |s| namespaces::line(s, &mut out.namespaces));
             }
             "mailers" => {
                 let opened = mailers::header(section, &out.mailers, self.sources, notes);

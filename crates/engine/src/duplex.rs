@@ -9,6 +9,7 @@ use link::pump::{Break, End, Half};
 use model::term::Cause;
 use program::Proxy;
 
+use crate::finish;
 use crate::stream::Stream;
 
 /// A direction.
@@ -95,13 +96,13 @@ pub async fn drive<P: EndPolicy>(
     (front, back): (&Proxy, &Proxy),
 ) -> P::Over {
     let order = if P::FIRST == Way::Up { [Way::Up, Way::Down] } else { [Way::Down, Way::Up] };
-    let mut moved = false;
+    let (mut moved, mut due) = (false, None);
     poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
             return Poll::Ready(policy.killed(cause));
         }
-        if front.options.contstats && std::mem::take(&mut moved) {
-            crate::finish::count_meanwhile(stream, duplex.down);
+        if front.options.contstats && moved {
+            moved = !finish::count_meanwhile(stream, duplex.down);
         }
         for way in order {
             if if way == Way::Up { duplex.up_done } else { duplex.down_done } {
@@ -121,6 +122,9 @@ pub async fn drive<P: EndPolicy>(
             return Poll::Ready(over);
         }
         moved |= keep_time(duplex, stream, front, back);
+        if front.options.contstats && moved && finish::is_count_due(&mut due, stream, cx) {
+            moved = !finish::count_meanwhile(stream, duplex.down);
+        }
         match policy.late(duplex, stream, cx) {
             Some(over) => Poll::Ready(over),
             None => Poll::Pending,

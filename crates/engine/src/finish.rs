@@ -1,5 +1,6 @@
 //! The end of a stream: counters and the log line.
 
+use std::task::Context;
 use std::time::Duration;
 
 use link::pump::Half;
@@ -185,13 +186,24 @@ fn count_bytes(stream: &Stream<'_>, up: Traffic, down: Traffic) {
     }
 }
 
+/// How often `option contstats` counts.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+
+/// `option contstats`: whether what has moved is to be counted now though nothing else came since: a stream
+/// that falls silent is counted in time, too.
+pub fn is_count_due(due: &mut Option<rt::Timer>, stream: &Stream<'_>, cx: &mut Context<'_>) -> bool {
+    let last = stream.txn.meanwhile.as_ref().map_or_else(rt::now, |held| held.at);
+    let timer = due.get_or_insert_with(rt::Timer::new);
+    timer.set(Some(last + COUNT_EVERY));
+    timer.poll_expired(cx).is_ready()
+}
+
 /// `option contstats`: enters what has moved so far into the counters, every few seconds while something
-/// moves. `down` is on its way to the client; what waits in buffers is counted later.
-pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
-    const EVERY: Duration = Duration::from_secs(5);
+/// moves; whether it was time to. `down` is on its way to the client; what waits in buffers is counted later.
+pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) -> bool {
     let now = rt::now();
-    if stream.txn.meanwhile.as_ref().is_some_and(|held| now < held.at + EVERY) {
-        return;
+    if stream.txn.meanwhile.as_ref().is_some_and(|held| now < held.at + COUNT_EVERY) {
+        return false;
     }
     let passed = |so_far: &Traffic, half: &Half| {
         let (received, sent) = match stream.txn.has_req {
@@ -203,6 +215,7 @@ pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
     let (up, down) = (passed(&stream.txn.up, &stream.upload), passed(&stream.txn.down, down));
     count_bytes(stream, up, down);
     stream.txn.meanwhile = Some(Box::new(Meanwhile { up, down, at: now }));
+    true
 }
 
 /// Counts a response at the server that it came from, interim ones included: what is answered in its place is

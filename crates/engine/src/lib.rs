@@ -30,6 +30,7 @@ pub mod traced;
 mod tracking;
 
 // A worker, what it shares with the others, and what looks at it.
+pub mod applets;
 pub mod worker;
 
 mod calls;

@@ -39,6 +39,7 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
         backlog,
         transparent: bind.transparent,
         interface: bind.interface.as_deref().map(str::to_owned),
+        namespace: bind.namespace,
         v6only: bind.v6only,
         // Linux takes no smaller one once a connection stands, which is what one below zero asks for.
         mss: bind.mss.and_then(|m| u16::try_from(m).ok()),

@@ -37,7 +37,13 @@ impl Farm {
                 None => Arc::new(Backend::new(&p, now)),
             }
         });
-        let backends = backends.collect();
+        // Those that were added stand behind the others here, too, so that they can go again.
+        let mut first: Vec<Arc<Backend>> = backends.collect();
+        let later = first.split_off(program.proxies.initial().min(first.len()));
+        let backends = base::fleet::Fleet::new(first);
+        for backend in later {
+            backends.push(backend);
+        }
         let epoch = before.epoch + 1;
         let farm = Farm { backends, epoch, started: before.started, places: Default::default(), program };
         farm.places();

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use admin::product;
+use base::cpus::Cpu;
 use engine::worker::service::Services;
 use lang::Registry;
 use model::World;
@@ -232,11 +233,19 @@ fn tell_sockets(program: &mut Program) {
     }
 }
 
+/// The processors of the machine, and those that the process might run on when it began: its threads are
+/// bound to some of them later, and whatever they start with them.
+fn machine() -> &'static [Cpu] {
+    static MACHINE: OnceLock<Vec<Cpu>> = OnceLock::new();
+    MACHINE.get_or_init(|| base::cpus::read(&rt::sys::allowed_cpus().unwrap_or_default()))
+}
+
 /// What the compiler has to know of the machine and the command line.
 fn options(args: &Args) -> compile::Options {
     compile::Options {
         fd_limit: rt::sys::Limit::Descriptors.get().1.unwrap_or(1 << 20),
-        processors: rt::sys::allowed_cpus().map_or(1, |c| c.len()),
+        processors: machine().iter().filter(|cpu| cpu.allowed).count().max(1),
+        machine: machine().to_vec(),
         maxconn: args.maxconn,
         proxy_maxconn: args.proxy_maxconn,
         ignore_resolution: args.ignore_resolution,

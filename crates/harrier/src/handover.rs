@@ -131,7 +131,8 @@ fn fits(bind: &Bind, wanted: &Addr, bound: &Bound, label: &Label) -> bool {
         Listen::Tcp(a) if a.is_ipv6() => bind.v6only.is_none_or(|only| only == bound.v6only),
         _ => true,
     };
-    same && bound.stream && takes_v4 && label.namespace.is_empty() && label.interface == interface
+    let namespace = bind.namespace.map_or("", |n| n.name()).as_bytes();
+    same && bound.stream && takes_v4 && label.namespace == namespace && label.interface == interface
 }
 
 /// Whether a socket was bound under a temporary name (`path.PID.tmp`) that became this path.

@@ -10,6 +10,7 @@
 
 mod doors;
 mod fixed;
+mod told;
 mod way;
 
 use std::io::{Read, Write};
@@ -248,7 +249,7 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
         return Err(refused("The process stops."));
     }
     let read = config::again(args, Some(&shared.program));
-    let Renewed { program, text, workers } = read.map_err(Outcome::Refused)?;
+    let Renewed { mut program, mut text, workers } = read.map_err(Outcome::Refused)?;
     let mut fixed = fixed::differences(&shared.program, &program);
     if workers != shared.program.world.workers {
         fixed.push("'nbthread'".to_owned());
@@ -260,6 +261,12 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
         let advice = if args.master_worker { String::new() } else { config::advice() };
         return Err(Outcome::Elsewhere(text + &lines + &advice));
     }
+    for lost in compile::dynamic::carry_over(&shared.program, &mut program) {
+        text.push_str(&say::plain(
+            "[WARNING]",
+            &format!("config : no more of what was added at run time: {lost}"),
+        ));
+    }
     let complain = |complaints: Vec<String>| {
         let lines: String = complaints.iter().map(|line| say::plain("[ALERT]", line)).collect();
         Outcome::Refused(text.clone() + &lines)
@@ -268,6 +275,7 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
     let log = |at: usize, path: &[u8]| way.log(at, path);
     let outlets = Outlets::after(&program, &shared.program, &shared.outlets, log);
     let outlets = outlets.map_err(|why| complain(vec![why]))?;
+    text.push_str(&told::changes(&shared.program, &program, &doors.moves));
     Ok(Ready { program, text, doors, outlets })
 }
 

@@ -140,6 +140,7 @@ fn work(args: &Args, birth: Birth) -> ExitCode {
 }
 
 fn serve(args: &Args, birth: Option<Birth>) -> ExitCode {
+    admin::machine::remember(version::build());
     match config::load(args) {
         Ok(loaded) => start::run(loaded, args, birth),
         Err(config::Unusable::NoFile) => show_usage(),

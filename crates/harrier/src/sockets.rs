@@ -46,6 +46,8 @@ impl Sockets {
             listener: listener.downgrade(),
             address: bind.address.clone(),
             interface: bind.interface.clone(),
+            namespace: bind.namespace,
+            threads: bind.threads,
         };
         // Over these come sockets of connections, none of which began here.
         let listens = |bind: &Bind| !matches!(bind.address, Listen::SockPair(_));
@@ -79,7 +81,7 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
             return Ok(listener);
         }
         if !old.is_empty() {
-            await_turn(bind, until);
+            await_turn(program, bind, until);
         }
         listen(global, bind, backlog)
     });
@@ -220,8 +222,13 @@ fn family(address: &SocketAddr) -> &'static str {
 /// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand
 /// new connections to the socket that began to listen last, which works with one old socket and one new one:
 /// with a third the kernel puts them in another order when the first is closed.
-fn await_turn(bind: &Bind, until: Instant) {
-    let Listen::Tcp(address) = &bind.address else { return };
+fn await_turn(program: &Program, bind: &Bind, until: Instant) {
+    let (Listen::Tcp(address), None) = (&bind.address, bind.namespace) else { return };
+    // Of several shards the old process has as many, and they all go at once.
+    let on = |p: &Proxy| p.binds.iter().filter(|other| other.address == bind.address).count();
+    if program.proxies.iter().map(|p| on(&p)).sum::<usize>() > 1 {
+        return;
+    }
     while rt::listening(*address).is_some_and(|sockets| sockets > 1) && Instant::now() < until {
         std::thread::sleep(PAUSE);
     }
@@ -243,6 +250,7 @@ pub fn options(global: &Global, bind: &Bind, backlog: u32) -> ListenOptions {
 /// # Errors
 /// What the system says.
 pub fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener> {
+    bind.namespace.map_or(Ok(()), rt::open_namespace)?;
     let options = options(global, bind, backlog);
     match &bind.address {
         Listen::Fd(fd) => Listener::adopt(sys::inherited(*fd)?, &options),
@@ -260,6 +268,7 @@ pub fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener
 /// # Errors
 /// What the system says.
 pub fn bound(global: &Global, bind: &Bind, backlog: u32) -> io::Result<(Listener, Option<Unheard>)> {
+    bind.namespace.map_or(Ok(()), rt::open_namespace)?;
     match net::listen(&bind.address) {
         Some(addr) => {
             let (listener, unheard) = Listener::bound(&addr, &options(global, bind, backlog))?;

@@ -67,6 +67,9 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));
     loaded.preload.begin(&shared);
+    if !open_namespaces(&program) {
+        return ExitCode::from(1);
+    }
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
@@ -89,6 +92,17 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     }
     engine::sinks::traced::apply(&shared, &traces);
     serve(Arc::new(shared), sockets, herald, takes_over, scripts)
+}
+
+/// Opens the network namespaces that the program names; `false`: one can't be had, which was said.
+fn open_namespaces(program: &Program) -> bool {
+    for namespace in &program.namespaces {
+        if let Err(e) = rt::open_namespace(*namespace) {
+            say::alert(&format!("Cannot open namespace '{}': {}.", namespace.name(), say::reason(&e)));
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether the process shall leave its terminal.

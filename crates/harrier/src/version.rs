@@ -34,7 +34,7 @@ const FEATURES: &[(&str, bool)] = &[
     // Its syntax is read by an engine of our own.
     ("PCRE2", true),
     ("POLL", false),
-    ("PROMEX", false),
+    ("PROMEX", true),
     ("QUIC", false),
     ("RT", true),
     ("SLZ", false),
@@ -43,7 +43,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("TFO", true),
     ("THREAD", true),
     ("TPROXY", true),
-    ("TRACE", false),
+    ("TRACE", true),
     ("WURFL", false),
     ("ZLIB", true),
 ];
@@ -75,10 +75,33 @@ pub fn short() -> String {
     )
 }
 
+/// The features, each with a sign.
+fn features() -> String {
+    let sign = |on: bool| if on { '+' } else { '-' };
+    let all: Vec<String> = FEATURES.iter().map(|(name, on)| format!("{}{name}", sign(*on))).collect();
+    all.join(" ")
+}
+
+/// The lines of `show dev` about the program.
+pub fn build() -> String {
+    let library = tls::LIBRARY;
+    format!(
+        "Features:\n  {}\nBuild options:\n  \
+         Harrier {} of {}, {} {}\n  \
+         Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64).\n  \
+         Built with SSL library version : {library} (rustls)\n  \
+         Built with Lua version : Lua 5.4\n  \
+         Built with the Prometheus exporter as a service\n",
+        features(),
+        product::OURS,
+        product::RELEASE_DATE,
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    )
+}
+
 /// The whole of `-vv`.
 pub fn full() -> String {
-    let features: Vec<String> =
-        FEATURES.iter().map(|(name, on)| format!("{}{name}", if *on { '+' } else { '-' })).collect();
     let library = tls::LIBRARY;
     let registry = crate::extensions::registry();
     let filters = compile::dump::filter_names(&registry);
@@ -101,9 +124,9 @@ pub fn full() -> String {
          h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
          none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
-         Available services : none\nAvailable filters :\n{filters}",
+         Available services : prometheus-exporter\nAvailable filters :\n{filters}",
         short(),
-        features.join(" ")
+        features()
     )
 }
 

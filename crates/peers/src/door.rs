@@ -203,6 +203,7 @@ fn options(other: &Other) -> ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
         md5sig: other.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
+        namespace: other.namespace,
         ..ConnectOptions::default()
     }
 }

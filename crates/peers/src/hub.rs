@@ -275,6 +275,16 @@ impl Hub {
         }
     }
 
+    /// Somebody wants the session with a peer to end; another may begin at once.
+    pub(crate) fn part(&self, at: usize) {
+        let Some(slot) = self.slots.get(at) else { return };
+        slot.dismiss();
+        slot.view.connected.store(false, Relaxed);
+        slot.view.teaching.store(false, Relaxed);
+        self.lost(slot);
+        slot.free.notify();
+    }
+
     /// The process stops: peers are left.
     pub(crate) fn leave(&self) {
         self.leaving.set(true);

@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use engine::applets::{AppletDoor, AppletEnd, AppletKind, Entry};
+use engine::worker::enter_applet;
 use link::transport::Transport;
 use model::trace::{self, Point, Whom, level};
 use rt::{Mono, Notify, Timer};
@@ -113,6 +115,7 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         seen: Seen::default(),
         teaching: Teaching::No,
     };
+    let _entry = enter(hub, at, session.socket.raw());
     if hub.leaving.get() {
         // The process that takes this one's place is told everything unasked.
         session.teaching = Teaching::begin(&hub.section().tables);
@@ -141,6 +144,22 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         hub.lost(slot);
         slot.free.notify();
     }
+}
+
+/// Enters the connection where `show sess` looks.
+fn enter(hub: &Rc<Hub>, at: usize, socket: &rt::Socket) -> Option<Entry> {
+    let section = hub.section();
+    let ends = hub.clone();
+    let door = AppletDoor {
+        kind: AppletKind::Peer,
+        section: (&*section.name).into(),
+        id: 0,
+        mode: "peers",
+        listener: Some(section.bind.state.clone()),
+        end: AppletEnd::Ask(Rc::new(move || ends.part(at))),
+    };
+    let peer = |addr: std::io::Result<rt::Addr>| link::address::peer(addr.ok().as_ref());
+    enter_applet(door, peer(socket.peer_addr()), peer(socket.local_addr()))
 }
 
 /// Tells of a session, if anybody looks.

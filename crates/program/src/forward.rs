@@ -55,6 +55,8 @@ pub struct Dgram {
     pub address: Listen,
     /// `interface`.
     pub interface: Option<Box<str>>,
+    /// `namespace`.
+    pub namespace: Option<base::netns::Namespace>,
     /// `transparent`.
     pub transparent: bool,
     /// `v4v6`, `v6only`.

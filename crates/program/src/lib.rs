@@ -84,6 +84,8 @@ pub struct Program {
     pub peers: Vec<peers::Section>,
     /// `log-forward` sections.
     pub forwards: Vec<forward::Forward>,
+    /// The network namespaces that anything names: those that a PROXY header may name.
+    pub namespaces: Vec<base::netns::Namespace>,
     /// Maps and ACL files, for the runtime API.
     pub patterns: pattern::Catalog,
     /// Keys of TLS tickets that were read from files, for the runtime API.

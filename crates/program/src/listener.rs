@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::netns::Namespace;
+
 use crate::address::Listen;
 
 /// Level of a runtime API connection.
@@ -38,6 +40,8 @@ pub struct Bind {
     pub defer_accept: bool,
     /// `interface`.
     pub interface: Option<Box<str>>,
+    /// `namespace`.
+    pub namespace: Option<Namespace>,
     /// `transparent`.
     pub transparent: bool,
     /// `v6only`, `v4v6`: `Some(true)`, `Some(false)`.
@@ -114,6 +118,7 @@ impl Bind {
             maxconn: 0,
             defer_accept: false,
             interface: None,
+            namespace: None,
             transparent: false,
             v6only: None,
             mss: None,

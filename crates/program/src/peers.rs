@@ -44,6 +44,8 @@ pub struct Other {
     pub source: Option<Source>,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
+    /// `namespace`.
+    pub namespace: Option<base::netns::Namespace>,
 }
 
 /// TLS towards a peer.

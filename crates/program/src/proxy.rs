@@ -46,6 +46,17 @@ impl Mode {
     }
 }
 
+/// What `add backend` said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedBackend {
+    /// The `defaults` section that it is made from.
+    pub from: Box<str>,
+    /// Its mode.
+    pub mode: Option<Mode>,
+    /// Its unique name.
+    pub guid: Option<Box<str>>,
+}
+
 /// A proxy.
 pub struct Proxy {
     /// Name.
@@ -62,6 +73,8 @@ pub struct Proxy {
     pub disabled: bool,
     /// `description`.
     pub description: Option<Box<str>>,
+    /// How it was added at run time; `None`: it stands in the configuration.
+    pub added: Option<Arc<AddedBackend>>,
     /// Timeouts.
     pub timeouts: Timeouts,
     /// Flags.
@@ -214,6 +227,7 @@ impl Proxy {
             mode: self.mode,
             disabled: false,
             description: None,
+            added: None,
             timeouts: self.timeouts,
             options: self.options.clone(),
             mail: None,

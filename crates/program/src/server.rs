@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use balance::HashKey;
+use base::netns::Namespace;
 
 use crate::address::Source;
 use crate::check::{Agent, Check};
@@ -128,6 +129,8 @@ pub struct Plain {
     pub tcp_ut: Option<Duration>,
     /// `socks4`: the proxy that connections go through.
     pub socks4: Option<std::net::SocketAddr>,
+    /// `namespace`.
+    pub namespace: ServerNamespace,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
     /// `tfo`.
@@ -156,6 +159,28 @@ pub struct Plain {
     pub naming: crate::names::Naming,
 }
 
+/// The network namespace of connections to a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerNamespace {
+    /// That of the process.
+    #[default]
+    Default,
+    /// This one.
+    Named(Namespace),
+    /// That of the client (`namespace *`).
+    Client,
+}
+
+impl ServerNamespace {
+    /// The one of connections that are made for no client.
+    pub fn without_client(self) -> Option<Namespace> {
+        match self {
+            ServerNamespace::Named(namespace) => Some(namespace),
+            ServerNamespace::Default | ServerNamespace::Client => None,
+        }
+    }
+}
+
 impl Default for Plain {
     fn default() -> Plain {
         Plain {
@@ -177,6 +202,7 @@ impl Default for Plain {
             pool_purge_delay: Duration::from_secs(5),
             max_reuse: -1,
             strict_maxconn: false,
+            namespace: ServerNamespace::Default,
             shard: 0,
             idle_ping: None,
             hash_key: HashKey::Id,
@@ -233,6 +259,9 @@ pub struct Server {
     pub forced_id: bool,
     /// The words of its line, and of what that took from, but for those that make it this one and no other.
     pub settings: Settings,
+    /// The words with which it was added at run time, its address first; `None`: it stands in the
+    /// configuration.
+    pub added: Option<Arc<[String]>>,
     /// `ssl`, be it switched off now: see [`Server::tls`].
     pub tls: Option<ServerTls>,
     /// `proto`: what is spoken without negotiation.

@@ -134,7 +134,7 @@ impl Datagram {
             return Ok(source);
         }
         worker::with(|w| {
-            let (source, token) = w.sources.borrow_mut().insert(bit::READ);
+            let (source, token) = w.sources.borrow_mut().insert(self.handle.number(), bit::READ);
             self.source.set(Some(source));
             let interest = if self.shared { Interest::Listener } else { Interest::Read };
             w.driver.register(&self.handle, token, interest)?;

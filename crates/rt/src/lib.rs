@@ -22,6 +22,7 @@ mod ktls;
 mod listen;
 mod listener;
 mod local;
+mod netns;
 mod notify;
 mod pace;
 mod pipe;
@@ -49,17 +50,19 @@ pub use inbox::Job;
 pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
 pub use listen::{ListenOptions, listening};
 pub use listener::{Acceptor, Listener, Unheard, WeakListener};
+pub use netns::{is_namespace_open, open_namespace};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, PipeStats, pipe_stats, pipes_held, set_pipe_limit, set_pipe_size};
 pub use quay::{Claimed, Label, Moored, Quay};
-pub use recycle::{RecycledBox, RecycledFuture, boxed};
+pub use recycle::{BlockStats, RecycledBox, RecycledFuture, block_stats, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, give_way, is_alive,
     measure_waits, nice, peers, queued, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait,
-    worker_count, worker_index, worker_stats, yield_now,
+    watched, worker_count, worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
 pub use sockinfo::{PeerCredentials, TcpInfo};
 pub use sockopt::{ConnectOptions, Keepalive};
+pub use source::Watched;
 pub use timer::{Timer, sleep, sleep_until};
 pub use waker::TaskId;

@@ -12,7 +12,10 @@ use std::time::Duration;
 use rustix::net::{SocketFlags, SocketType};
 use socket2::SockRef;
 
+use base::netns::Namespace;
+
 use crate::addr::Addr;
+use crate::netns;
 use crate::sockopt::{Keepalive, set_int, set_md5sig, set_transparent};
 
 /// How to listen.
@@ -26,6 +29,8 @@ pub struct ListenOptions {
     pub transparent: bool,
     /// Only connections through this interface.
     pub interface: Option<String>,
+    /// The network namespace; `None` is that of the process.
+    pub namespace: Option<Namespace>,
     /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's
     /// default.
     pub v6only: Option<bool>,
@@ -67,6 +72,7 @@ impl Default for ListenOptions {
             reuseport: true,
             transparent: false,
             interface: None,
+            namespace: None,
             v6only: None,
             mss: None,
             defer_accept: None,
@@ -96,8 +102,7 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
 /// A socket that has its address and nobody can connect to yet, and what makes it listen. When that is
 /// dropped instead, nothing of the address is left.
 pub(crate) fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(OwnedFd, Rest)> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(addr.family(), SocketType::STREAM, flags, None)?;
+    let fd = socket(addr, SocketType::STREAM, options.namespace)?;
     let backlog = options.backlog.min(i32::MAX as u32) as i32;
     let path = match addr {
         Addr::Unix(path) => Some(bind_path(&fd, path, options)?),
@@ -154,10 +159,16 @@ impl Drop for Renamed {
     }
 }
 
+/// A socket for an address. Paths of the file system are the same in all namespaces.
+pub(crate) fn socket(addr: &Addr, kind: SocketType, namespace: Option<Namespace>) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let make = || Ok(rustix::net::socket_with(addr.family(), kind, flags, None)?);
+    netns::within(namespace.filter(|_| !matches!(addr, Addr::Unix(_))), make)
+}
+
 /// A socket that receives datagrams, and shares its address with others as listening ones do.
 pub(crate) fn receive(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(addr.family(), SocketType::DGRAM, flags, None)?;
+    let fd = socket(addr, SocketType::DGRAM, options.namespace)?;
     match addr {
         Addr::Inet(inet) => {
             let socket = SockRef::from(&fd);

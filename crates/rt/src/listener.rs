@@ -20,6 +20,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
+use base::netns::Namespace;
+
 use crate::addr::Addr;
 use crate::driver::{self, Handle, Interest};
 use crate::listen::{self, ListenOptions};
@@ -115,7 +117,7 @@ impl Listener {
     /// # Errors
     /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
     pub fn bind(addr: &Addr, options: &ListenOptions) -> io::Result<Listener> {
-        driver::listen(addr, options).map(Listener::on)
+        Ok(Listener::on(driver::listen(addr, options)?).of(options.namespace))
     }
 
     /// Binds only: nobody can connect before [`Unheard::begin`], and if that never comes nothing has changed
@@ -125,7 +127,7 @@ impl Listener {
     /// As [`Listener::bind`].
     pub fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(Listener, Unheard)> {
         let (fd, rest) = listen::bound(addr, options)?;
-        let listener = Listener::on(fd.into());
+        let listener = Listener::on(fd.into()).of(options.namespace);
         Ok((listener.clone(), Unheard { listener, rest }))
     }
 
@@ -160,7 +162,7 @@ impl Listener {
         if let Addr::Inet(inet) = addr {
             listen::tune(fd.as_fd(), inet.is_ipv6(), options)?;
         }
-        Listener::from_fd(fd, options.backlog)
+        Ok(Listener::from_fd(fd, options.backlog)?.of(options.namespace))
     }
 
     /// Takes connections that come as descriptors over a Unix socket (`sockpair@`), as
@@ -171,6 +173,15 @@ impl Listener {
     pub fn from_sockpair(fd: OwnedFd) -> io::Result<Listener> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(Listener { accept: driver::accept_passed, inherited: true, ..Listener::on(fd.into()) })
+    }
+
+    /// The same, which listens in this namespace. Which sockets share a port with one elsewhere is not known
+    /// here, so it never yields to them.
+    pub fn of(self, namespace: Option<Namespace>) -> Listener {
+        if namespace.is_some() {
+            self.share().yielded = Some(false);
+        }
+        self
     }
 
     /// Names the congestion control algorithm of the connections that it accepts.
@@ -200,7 +211,7 @@ impl Listener {
     /// # Errors
     /// If the kernel refuses to register it.
     pub fn attach(&self) -> io::Result<Acceptor> {
-        let source = worker::with(|w| w.sources.borrow_mut().insert(0).0);
+        let source = worker::with(|w| w.sources.borrow_mut().insert(self.handle.number(), 0).0);
         let acceptor = Acceptor {
             listener: self.clone(),
             source,

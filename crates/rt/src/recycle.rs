@@ -29,10 +29,49 @@ struct List {
     blocks: Vec<NonNull<u8>>,
     /// The fewest there were since the last trim.
     lowest: usize,
+    /// Blocks that this thread took from the allocator, less those that it gave back: only all threads
+    /// together tell how many there are, since a block may be freed by another one than made it.
+    made: i64,
+    /// Blocks that this thread took from the allocator.
+    allocations: u64,
+}
+
+/// Blocks of a size, as one thread knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockStats {
+    /// The size, in bytes.
+    pub size: usize,
+    /// Blocks that wait for their next use.
+    pub idle: usize,
+    /// Blocks made by this thread less those freed by it: add up all threads.
+    pub made: i64,
+    /// Calls of the allocator.
+    pub allocations: u64,
+}
+
+/// The recycled blocks of this thread, by size, those sizes left out that were never asked for.
+pub fn block_stats() -> Vec<BlockStats> {
+    let tell = |(class, list): (usize, &List)| BlockStats {
+        size: class_size(class),
+        idle: list.blocks.len(),
+        made: list.made,
+        allocations: list.allocations,
+    };
+    let is_known = |s: &BlockStats| s.allocations > 0 || s.idle > 0 || s.made != 0;
+    LISTS.with(|lists| lists.borrow().0.iter().enumerate().map(tell).filter(is_known).collect())
 }
 
 impl List {
-    const EMPTY: List = List { blocks: Vec::new(), lowest: 0 };
+    const EMPTY: List = List { blocks: Vec::new(), lowest: 0, made: 0, allocations: 0 };
+
+    /// A block is needed: one of the list, or else count one that is made.
+    fn pop_or_count(&mut self) -> Option<NonNull<u8>> {
+        let block = self.pop();
+        if block.is_none() {
+            (self.made, self.allocations) = (self.made + 1, self.allocations + 1);
+        }
+        block
+    }
 
     fn pop(&mut self) -> Option<NonNull<u8>> {
         let block = self.blocks.pop();
@@ -44,6 +83,7 @@ impl List {
     fn shorten(&mut self, class: usize, keep: usize) -> usize {
         let drained = self.blocks.drain(keep.min(self.blocks.len())..);
         let freed = drained.len() * class_size(class);
+        self.made -= drained.len() as i64;
         for block in drained {
             // SAFETY: blocks on the list of `class` were allocated by `take` with this very layout.
             unsafe { dealloc(block.as_ptr(), class_layout(class)) };
@@ -103,7 +143,9 @@ fn class_layout(class: usize) -> Layout {
 /// Memory for `layout` (not of size zero).
 fn take(layout: Layout) -> NonNull<u8> {
     let class = class_of(layout);
-    if let Some(block) = class.and_then(|c| LISTS.try_with(|l| l.borrow_mut().0[c].pop()).ok().flatten()) {
+    if let Some(block) =
+        class.and_then(|c| LISTS.try_with(|l| l.borrow_mut().0[c].pop_or_count()).ok().flatten())
+    {
         return block;
     }
     let layout = class.map_or(layout, class_layout);
@@ -123,8 +165,9 @@ unsafe fn give(block: NonNull<u8>, layout: Layout) {
         let keep = |l: &RefCell<Lists>| {
             let list = &mut l.borrow_mut().0[c];
             let room = list.blocks.len() < (LIST_BYTES / class_size(c)).max(4);
-            if room {
-                list.blocks.push(block);
+            match room {
+                true => list.blocks.push(block),
+                false => list.made -= 1,
             }
             room
         };

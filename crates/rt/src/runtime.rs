@@ -9,6 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::inbox::{Inbox, Job, Message};
+use crate::source::Watched;
 use crate::waker::TaskId;
 use crate::worker::{self, Entered, Pulse, Shared, Worker};
 
@@ -40,6 +41,8 @@ pub struct Heartbeat {
     pub polling: bool,
     /// The time that its thread has had a processor so far; zero where the kernel does not say.
     pub busy: std::time::Duration,
+    /// Its thread, as the kernel numbers it; 0 before it runs.
+    pub thread: i32,
 }
 
 /// Starts a thread for each worker; each calls `init` with its index (which spawns the first tasks) and runs
@@ -167,8 +170,8 @@ impl Peers {
     pub fn heartbeat(&self, worker: usize) -> Option<Heartbeat> {
         let pulse = self.0.pulses.get(worker)?;
         let busy = crate::sys::thread_time(pulse.thread()).unwrap_or_default();
-        let pulse = pulse.read();
-        Some(Heartbeat { turns: pulse / 2, polling: pulse % 2 == 1, busy })
+        let (thread, pulse) = (pulse.thread(), pulse.read());
+        Some(Heartbeat { turns: pulse / 2, polling: pulse % 2 == 1, busy, thread })
     }
 }
 
@@ -257,6 +260,24 @@ pub struct WorkerStats {
     pub polls: u64,
     /// Turns of the loop so far.
     pub turns: u64,
+    /// Turns in which no task ran.
+    pub empty_turns: u64,
+    /// Turns that were over before all tasks that were due had run.
+    pub full_turns: u64,
+    /// Turns that began at once, since there was work.
+    pub awake_turns: u64,
+    /// Turns in which descriptors had changed.
+    pub event_turns: u64,
+    /// Changes of descriptors so far.
+    pub events: u64,
+    /// Timers that were over so far.
+    pub expired: u64,
+    /// Words from other threads so far.
+    pub messages: u64,
+    /// The time that the thread has had a processor so far.
+    pub busy: std::time::Duration,
+    /// The thread, as the kernel numbers it.
+    pub thread: i32,
 }
 
 /// What this worker holds.
@@ -268,7 +289,21 @@ pub fn worker_stats() -> WorkerStats {
         sources: w.sources.borrow().len(),
         polls: w.executor.polls(),
         turns: w.turns(),
+        empty_turns: w.tally.empty.get(),
+        full_turns: w.tally.full.get(),
+        awake_turns: w.tally.awake.get(),
+        event_turns: w.tally.reported.get(),
+        events: w.tally.reports.get(),
+        expired: w.tally.expired.get(),
+        messages: w.tally.messages.get(),
+        busy: crate::sys::thread_time(w.thread()).unwrap_or_default(),
+        thread: w.thread(),
     })
+}
+
+/// The descriptors that this worker watches.
+pub fn watched() -> Vec<Watched> {
+    worker::with(|w| w.sources.borrow().watched())
 }
 
 /// From now on this worker notes when tasks are woken, or no more: see [`take_wait`].

@@ -128,7 +128,7 @@ impl Socket {
 
     fn register(handle: Handle, ready: u8) -> io::Result<Socket> {
         worker::with(|w| {
-            let (source, token) = w.sources.borrow_mut().insert(ready);
+            let (source, token) = w.sources.borrow_mut().insert(handle.number(), ready);
             let socket = Socket { handle, source, here: PhantomData };
             w.driver.register(&socket.handle, token, Interest::Stream)?;
             Ok(socket)

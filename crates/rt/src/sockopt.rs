@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::{SocketFlags, SocketType};
+use rustix::net::SocketType;
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::addr::Addr;
@@ -23,6 +23,8 @@ pub struct ConnectOptions {
     pub transparent: bool,
     /// The interface to connect through (SO_BINDTODEVICE).
     pub interface: Option<String>,
+    /// The network namespace; `None` is that of the process.
+    pub namespace: Option<base::netns::Namespace>,
     /// Sends small segments at once (TCP_NODELAY).
     pub nodelay: bool,
     /// Keep-alive probes.
@@ -57,6 +59,7 @@ impl Default for ConnectOptions {
             source: None,
             transparent: false,
             interface: None,
+            namespace: None,
             nodelay: true,
             keepalive: None,
             user_timeout: None,
@@ -103,8 +106,7 @@ impl Keepalive {
 
 /// Begins a connection of the kernel's.
 pub(crate) fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(addr.family(), SocketType::STREAM, flags, None)?;
+    let fd = crate::listen::socket(addr, SocketType::STREAM, options.namespace)?;
     if !addr.is_unix() {
         prepare(fd.as_fd(), addr, options)?;
     }

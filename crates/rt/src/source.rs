@@ -6,6 +6,8 @@
 //! slot and its generation; what comes late, for a descriptor closed in the same batch, finds another
 //! generation.
 
+use std::os::fd::RawFd;
+
 use crate::waker::TaskId;
 
 /// Bits of readiness.
@@ -30,6 +32,8 @@ pub(crate) mod ready {
 
 #[derive(Debug)]
 struct Slot {
+    /// The handle's number, for who asks what this worker has open; [`VACANT`] in a vacant slot.
+    number: RawFd,
     reader: TaskId,
     writer: TaskId,
     generation: u32,
@@ -47,6 +51,26 @@ const BULK: u8 = 4;
 const PROMPT: u8 = u8::MAX;
 
 const NO_SLOT: u32 = u32::MAX;
+const VACANT: RawFd = -1;
+
+/// A descriptor that a worker watches, as of now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Its number.
+    pub number: RawFd,
+    /// A read is worth trying: the kernel has not said otherwise yet.
+    pub readable: bool,
+    /// The same of writing.
+    pub writable: bool,
+    /// The peer has closed its side, or all of it is closed.
+    pub hung_up: bool,
+    /// An error is pending.
+    pub failed: bool,
+    /// The task that waits to read.
+    pub reader: Option<TaskId>,
+    /// The task that waits to write.
+    pub writer: Option<TaskId>,
+}
 
 /// Which of the two waiting places of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,18 +96,43 @@ impl Sources {
         self.len
     }
 
-    /// A new source with these bits set. Returns the slot and the token to register it under.
-    pub(crate) fn insert(&mut self, ready: u8) -> (u32, u64) {
+    /// All that are descriptors of the kernel.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        let task = |task: TaskId| (task != TaskId::NONE).then_some(task);
+        let is_open = |s: &&Slot| s.number != VACANT && s.number < crate::driver::SIM_BASE;
+        let view = |s: &Slot| Watched {
+            number: s.number,
+            readable: s.ready & ready::READ != 0,
+            writable: s.ready & ready::WRITE != 0,
+            hung_up: s.ready & (ready::READ_CLOSED | ready::HANGUP) != 0,
+            failed: s.ready & ready::ERROR != 0,
+            reader: task(s.reader),
+            writer: task(s.writer),
+        };
+        self.slots.iter().filter(is_open).map(view).collect()
+    }
+
+    /// A new source for the handle of this number, with these bits set. Returns the slot and the token to
+    /// register it under.
+    pub(crate) fn insert(&mut self, number: RawFd, ready: u8) -> (u32, u64) {
         self.len += 1;
         let index = self.vacant;
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.vacant = slot.next_vacant;
-            (slot.ready, slot.large) = (ready, 0);
+            (slot.number, slot.ready, slot.large) = (number, ready, 0);
             return (index, token(index, slot.generation));
         }
         let index = self.slots.len() as u32;
         let (reader, writer) = (TaskId::NONE, TaskId::NONE);
-        self.slots.push(Slot { reader, writer, generation: 0, ready, large: 0, next_vacant: NO_SLOT });
+        self.slots.push(Slot {
+            number,
+            reader,
+            writer,
+            generation: 0,
+            ready,
+            large: 0,
+            next_vacant: NO_SLOT,
+        });
         (index, token(index, 0))
     }
 
@@ -91,6 +140,7 @@ impl Sources {
         let vacant = self.vacant;
         let slot = &mut self.slots[index as usize];
         slot.generation = slot.generation.wrapping_add(1);
+        slot.number = VACANT;
         (slot.reader, slot.writer, slot.next_vacant) = (TaskId::NONE, TaskId::NONE, vacant);
         self.vacant = index;
         self.len -= 1;
@@ -194,9 +244,9 @@ mod tests {
     #[test]
     fn a_late_report_reaches_nobody() {
         let mut sources = Sources::new();
-        let (index, old) = sources.insert(0);
+        let (index, old) = sources.insert(3, 0);
         sources.remove(index);
-        let (again, new) = sources.insert(0);
+        let (again, new) = sources.insert(3, 0);
         assert_eq!(again, index);
         let task = TaskId::new(crate::waker::Tag::new(1, 1), 3, 4);
         sources.wait(index, Side::Reader, task);
@@ -209,7 +259,7 @@ mod tests {
     #[test]
     fn a_bulk_transfer_is_acknowledged_promptly_once_until_something_is_written() {
         let mut sources = Sources::new();
-        let (index, _) = sources.insert(ready::READ);
+        let (index, _) = sources.insert(3, ready::READ);
         let reads = |sources: &mut Sources, count: usize, bytes: usize| {
             (0..count).for_each(|_| sources.took(index, bytes));
             let told = sources.emptied(index);
@@ -228,7 +278,7 @@ mod tests {
     #[test]
     fn an_error_wakes_both_sides_and_is_no_connection() {
         let mut sources = Sources::new();
-        let (index, token) = sources.insert(ready::WRITE);
+        let (index, token) = sources.insert(3, ready::WRITE);
         let task = TaskId::new(crate::waker::Tag::new(1, 1), 3, 4);
         sources.wait(index, Side::Reader, task);
         sources.wait(index, Side::Writer, task);

@@ -57,6 +57,31 @@ impl Pulse {
     }
 }
 
+/// What woke a worker, and how its turns went.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// Words from other threads.
+    pub(crate) messages: Cell<u64>,
+    /// Timers that were over.
+    pub(crate) expired: Cell<u64>,
+    /// Changes of descriptors.
+    pub(crate) reports: Cell<u64>,
+    /// Turns in which the driver reported any.
+    pub(crate) reported: Cell<u64>,
+    /// Turns in which no task ran.
+    pub(crate) empty: Cell<u64>,
+    /// Turns that were over before all tasks had run.
+    pub(crate) full: Cell<u64>,
+    /// Turns before which the worker did not sleep, since there was work.
+    pub(crate) awake: Cell<u64>,
+}
+
+/// Adds to a figure of a [`Tally`].
+#[inline]
+fn count(figure: &Cell<u64>, n: usize) {
+    figure.set(figure.get() + n as u64);
+}
+
 pub(crate) struct Worker {
     pub(crate) index: usize,
     pub(crate) tag: Tag,
@@ -68,6 +93,7 @@ pub(crate) struct Worker {
     inbox: Arc<Inbox>,
     stopping: Cell<bool>,
     turns: Cell<u64>,
+    pub(crate) tally: Tally,
     pace: Pace,
     next_settle: Cell<Mono>,
     /// Whether there is more to give back.
@@ -162,6 +188,7 @@ impl Worker {
             inbox,
             stopping: Cell::new(false),
             turns: Cell::new(0),
+            tally: Tally::default(),
             pace: Pace::default(),
             next_settle: Cell::new(now),
             unsettled: Cell::new(false),
@@ -174,6 +201,11 @@ impl Worker {
 
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
+    }
+
+    /// Its thread, as the kernel numbers it.
+    pub(crate) fn thread(&self) -> i32 {
+        self.shared.pulses.get(self.index).map_or(0, Pulse::thread)
     }
 
     pub(crate) fn turns(&self) -> u64 {
@@ -194,6 +226,7 @@ impl Worker {
     pub(crate) fn turn(&self, room: &mut Room) {
         if !self.inbox.is_empty() {
             self.inbox.take(&mut room.messages);
+            count(&self.tally.messages, room.messages.len());
             for message in room.messages.drain(..) {
                 match message {
                     Message::Wake(task) => self.executor.wake(task),
@@ -202,11 +235,16 @@ impl Worker {
             }
         }
         self.timers.borrow_mut().advance(clock::now(), &mut room.expired);
+        count(&self.tally.expired, room.expired.len());
         for task in room.expired.drain(..) {
             task.wake();
         }
         self.executor.resume();
-        self.executor.run(BUDGET);
+        match self.executor.run(BUDGET) {
+            0 => count(&self.tally.empty, 1),
+            BUDGET => count(&self.tally.full, 1),
+            _ => {}
+        }
     }
 
     /// Polls the driver, waiting only if there is nothing to do.
@@ -220,6 +258,9 @@ impl Worker {
         self.driver.poll(wait, &mut room.reports);
         pulse.store(turns * 2, Ordering::Relaxed);
         self.turns.set(turns);
+        count(&self.tally.reports, room.reports.len());
+        count(&self.tally.reported, usize::from(!room.reports.is_empty()));
+        count(&self.tally.awake, usize::from(busy));
         if !busy {
             self.inbox.wake_up();
         }

@@ -77,6 +77,18 @@ impl Slab {
         Slab { key: kind.width(), row, servers, numbered, chunks: Vec::new(), roomy: Vec::new() }
     }
 
+    /// Slots that have memory, and the bytes of one; texts beside them left out.
+    pub fn size(&self) -> (usize, usize) {
+        let chunks = self.chunks.iter().filter(|chunk| !chunk.heads.is_empty()).count();
+        let beside = |there: bool, bytes: usize| if there { bytes } else { 0 };
+        let slot = size_of::<Head>()
+            + self.key.unwrap_or(size_of::<Box<[u8]>>())
+            + self.row
+            + beside(self.servers, size_of::<Option<Arc<str>>>())
+            + beside(self.numbered, size_of::<u32>());
+        (chunks * CHUNK, slot)
+    }
+
     fn memory(&self) -> Chunk {
         let head = |i: u32| Head {
             touched: 0,

@@ -80,6 +80,12 @@ impl Table {
         self.used.load(Relaxed)
     }
 
+    /// Places for entries that have memory, and the bytes of one; texts left out.
+    pub fn size(&self) -> (usize, usize) {
+        let sizes = self.shards.iter().map(|part| part.shard.lock().slab.size());
+        sizes.fold((0, 0), |(slots, _), (more, slot)| (slots + more, slot))
+    }
+
     /// The hash of a key and the number of its shard.
     fn hash(&self, key: &[u8]) -> (u64, u32) {
         let hash = shard::hash(self.seed, key);

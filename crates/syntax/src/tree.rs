@@ -57,6 +57,7 @@ pub const SECTION_WORDS: &[SectionWord] = &[
     SectionWord::new("traces", Role::Other),
     SectionWord::new("acme", Role::Other),
     SectionWord::new("healthcheck", Role::Other),
+    SectionWord::new("namespace_list", Role::Other),
 ];
 
 /// Where a proxy or a defaults section takes its initial settings from.

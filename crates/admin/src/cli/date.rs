@@ -32,3 +32,25 @@ pub fn micros(at: Wall) -> String {
 pub fn plain(at: Wall) -> String {
     seconds(at)
 }
+
+/// A time in its two largest units.
+pub fn human_age(seconds: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3600, "h"), (60, "m"), (1, "s")];
+    let at = UNITS.iter().position(|(unit, _)| seconds >= *unit).unwrap_or(UNITS.len() - 1);
+    let (unit, name) = UNITS[at];
+    let rest = UNITS.get(at + 1).map(|(less, name)| (seconds % unit / less, name)).filter(|(n, _)| *n > 0);
+    let rest = rest.map(|(n, name)| format!("{n}{name}")).unwrap_or_default();
+    format!("{}{name}{rest}", seconds / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::human_age;
+
+    #[test]
+    fn ages_have_two_units() {
+        let of = |s: u64| human_age(s);
+        assert_eq!([of(0), of(59), of(60), of(63), of(558)], ["0s", "59s", "1m", "1m3s", "9m18s"]);
+        assert_eq!([of(3600), of(3661), of(90_000), of(86_459)], ["1h", "1h1m", "1d1h", "1d"]);
+    }
+}

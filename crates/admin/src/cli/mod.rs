@@ -18,13 +18,17 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
+use engine::applets::{AppletDoor, AppletEnd, AppletKind};
+use engine::worker::enter_applet;
 use engine::{Worker, listener};
 use link::header;
 use link::transport::Transport;
+use model::Peer;
 use program::Bind;
 use program::listener::{Level, Severity};
 use rt::{Listener, Notify, Socket, Timer};
@@ -107,7 +111,7 @@ pub async fn serve(mut worker: Rc<Worker>, listener: Listener, mut index: usize)
             Some(Ok((socket, peer))) => {
                 let wanted = !listener::is_unwanted(&worker, link::address::peer(peer.as_ref()));
                 if let Some(bind) = worker.shared.program.global.cli.get(index).filter(|_| wanted) {
-                    admit(&worker, &door, bind, socket);
+                    admit(&worker, &door, bind, socket, link::address::peer(peer.as_ref()));
                 }
             }
             Some(Err(e)) if is_transient(&e) => {}
@@ -120,17 +124,29 @@ fn is_transient(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
 }
 
-fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket) {
+fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket, peer: Peer) {
     door.clients.set(door.clients.get() + 1);
     let guest = Guest(door.clone());
     let client = client_of(worker, bind);
     let (worker, bind) = (worker.clone(), bind.clone());
     rt::spawn(async move {
+        let entry = enter_applet(place(Some(bind.state.clone())), peer, local(&socket));
         if let Some((socket, input)) = begin(socket, &bind).await {
             speak::converse(worker, socket, client, input).await;
         }
-        drop(guest);
+        drop((guest, entry));
     });
+}
+
+/// Where the runtime API is entered.
+fn place(listener: Option<Arc<model::proxy::Listener>>) -> AppletDoor {
+    let (kind, section) = (AppletKind::Cli, "GLOBAL".into());
+    AppletDoor { kind, section, id: 0, mode: "tcp", listener, end: AppletEnd::Drop }
+}
+
+/// This end of a connection.
+fn local(socket: &Socket) -> Peer {
+    link::address::peer(socket.local_addr().ok().as_ref())
 }
 
 /// A connection that has brought the header which it has to begin with, if it has, and what came behind that.
@@ -165,7 +181,12 @@ pub async fn serve_master(worker: Rc<Worker>, line: Listener, gone: impl FnOnce(
                     is_master: true,
                     ..Client::new(Level::Admin, Severity::None, None)
                 };
-                rt::spawn(speak::converse(worker.current(), socket, client, Vec::new()));
+                let worker = worker.current();
+                rt::spawn(async move {
+                    let entry = enter_applet(place(None), Peer::Unix, Peer::Unix);
+                    speak::converse(worker, socket, client, Vec::new()).await;
+                    drop(entry);
+                });
             }
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return gone(),
             Err(e) if is_transient(&e) => {}

@@ -104,13 +104,13 @@ fn is_shown(command: &Command, viewer: Viewer) -> bool {
 
 /// The families of commands.
 const FAMILIES: &[&[Command]] = &[
+    c::activity::COMMANDS,
     c::anon::COMMANDS,
     c::basic::COMMANDS,
     c::cache::COMMANDS,
     c::client::COMMANDS,
     c::cookies::COMMANDS,
     c::counters::COMMANDS,
-    c::debug::COMMANDS,
     c::dev::COMMANDS,
     c::errors::COMMANDS,
     c::events::COMMANDS,
@@ -121,6 +121,7 @@ const FAMILIES: &[&[Command]] = &[
     c::limits::COMMANDS,
     c::patterns::COMMANDS,
     c::peers::COMMANDS,
+    c::pools::COMMANDS,
     c::process::COMMANDS,
     c::profiling::COMMANDS,
     c::reload::COMMANDS,

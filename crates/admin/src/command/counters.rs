@@ -8,6 +8,7 @@ use model::proxy::{Back, Front, Listener};
 use model::{Proxy, Server};
 use program::listener::Level;
 
+use super::activity;
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
 
@@ -30,6 +31,9 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
     if what == "server" {
         clear_server(&call.config(call.server_called(call.arg(1))?).state, true);
         return Ok(Reply::info("Server counters cleared."));
+    }
+    if all {
+        activity::forget();
     }
     let program = &call.shared().program;
     for proxy in &program.proxies {

@@ -2,9 +2,12 @@
 //! defaults`, and its counters as a file: `dump stats-file`.
 
 use std::fmt::Write;
+use std::pin::Pin;
 
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
+use crate::gather::gather;
+use crate::machine;
 use crate::preload::guid;
 use crate::product;
 use crate::stats::row::{Filter, each};
@@ -22,7 +25,7 @@ pub const COMMANDS: &[Command] = &[
         default_servers,
     ),
     Command::now(&["show", "defaults"], "", "names of defaults sections", Level::User, defaults),
-    Command::now(&["show", "dev"], "", "facts about build, machine and process", Level::Operator, dev),
+    Command::later(&["show", "dev"], "", "facts about build, machine and process", Level::User, dev),
     Command::now(&["show", "libs"], "", "loaded object files", Level::Operator, libs),
 ];
 
@@ -55,7 +58,7 @@ pub fn default_servers(call: &mut Call<'_>) -> Outcome {
 
 /// `show libs`: each object file that is mapped into the process, with its range of addresses and its length.
 pub fn libs(_: &mut Call<'_>) -> Outcome {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|e| e.to_string())?;
+    let maps = machine::mappings();
     let mut objects: Vec<(u64, u64, &str)> = Vec::new();
     for line in maps.lines() {
         let Some((range, path)) = mapped(line) else { continue };
@@ -78,33 +81,35 @@ fn mapped(line: &str) -> Option<((u64, u64), &str)> {
     (range.1 > range.0).then_some((range, path))
 }
 
-/// `show dev`.
-pub fn dev(call: &mut Call<'_>) -> Outcome {
-    let line = |path: &str| {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().next().unwrap_or("").to_owned()
-    };
-    let global = &call.shared().program.global;
-    let mut out = format!("{} version {}\n", product::NAME, product::VERSION);
-    out.push_str("Platform info:\n");
-    let vendor = line("/sys/class/dmi/id/sys_vendor");
-    if !vendor.is_empty() {
-        let _ = writeln!(out, "  machine vendor: {vendor}");
+/// `show dev`: the build, the machine, the process and the processors of its threads.
+pub fn dev<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        if !call.arg(0).is_empty() {
+            return Err("This command takes no argument.".into());
+        }
+        let bound = gather(|_| rt::sys::allowed_cpus().unwrap_or_default()).await;
+        let mut out = format!("{} version {}\n", product::NAME, product::VERSION);
+        machine::about_machine(call.client.anon, &mut out);
+        let arguments: Vec<String> = std::env::args().collect();
+        let (pid, arguments) = (std::process::id(), arguments.join(" "));
+        let _ = writeln!(out, "Process info:\n  pid: {pid}\n  cmdline: {arguments}");
+        machine::about_standing(&mut out);
+        let global = &call.shared().program.global;
+        let _ = writeln!(out, "  nbthread: {}\n  maxconn: {}", global.threads, global.maxconn);
+        out.push_str("Thread CPU Bindings:\n  Tgrp/Thr  Tid        CPU set\n");
+        bindings(&bound, &mut out);
+        Ok(Reply::Dump(out))
+    })
+}
+
+/// Threads in a row that run on the same processors share a line.
+fn bindings(bound: &[(usize, Vec<usize>)], out: &mut String) {
+    for same in bound.chunk_by(|a, b| a.1 == b.1) {
+        let (Some((first, cpus)), Some((last, _))) = (same.first(), same.last()) else { continue };
+        let threads = machine::ranges(&(first + 1..=last + 1).collect::<Vec<_>>());
+        let (group, set) = (format!("1/{threads}"), machine::ranges(cpus));
+        let _ = writeln!(out, "  {group:<9} {threads:<10} {}: {set}", cpus.len());
     }
-    let _ = writeln!(out, "  OS name: {}", line("/proc/sys/kernel/ostype"));
-    let _ = writeln!(out, "  OS release: {}", line("/proc/sys/kernel/osrelease"));
-    let _ = writeln!(out, "  OS version: {}", line("/proc/sys/kernel/version"));
-    let _ = writeln!(out, "  OS architecture: {}", std::env::consts::ARCH);
-    let _ = writeln!(out, "  nb CPUs: {}", rt::sys::allowed_cpus().map_or(0, |c| c.len()));
-    out.push_str("Process info:\n");
-    let _ = writeln!(out, "  pid: {}", std::process::id());
-    let (soft, hard) = rt::sys::Limit::Descriptors.get();
-    let shown = |limit: Option<u64>| limit.map_or("unlimited".into(), |n| n.to_string());
-    let _ = writeln!(out, "  fd limit (soft): {}\n  fd limit (hard): {}", shown(soft), shown(hard));
-    let _ = writeln!(out, "  nbthread: {}\n  maxconn: {}", global.threads, global.maxconn);
-    let arguments: Vec<String> = std::env::args().collect();
-    let _ = writeln!(out, "  cmdline: {}", arguments.join(" "));
-    Ok(Reply::Dump(out))
 }
 
 /// Columns of a stats-file: of frontends and listeners, of backends and servers.

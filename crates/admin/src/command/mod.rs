@@ -1,12 +1,13 @@
 //! What the commands do, by family.
 
+pub mod activity;
 pub mod anon;
+pub mod applets;
 pub mod basic;
 pub mod cache;
 pub mod client;
 pub mod cookies;
 pub mod counters;
-pub mod debug;
 pub mod dev;
 pub mod errors;
 pub mod events;
@@ -17,6 +18,7 @@ pub mod inside;
 pub mod limits;
 pub mod patterns;
 pub mod peers;
+pub mod pools;
 pub mod process;
 pub mod profiling;
 pub mod reload;

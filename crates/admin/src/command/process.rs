@@ -23,8 +23,20 @@ pub const COMMANDS: &[Command] = &[
         Level::User,
         info,
     ),
+    Command::now(
+        &["show", "startup-logs"],
+        "",
+        "what was said while the process started",
+        Level::Operator,
+        startup_logs,
+    ),
     Command::now(&["show", "resolvers"], "[id]", "figures of name servers", Level::User, resolvers),
 ];
+
+/// `show startup-logs`.
+pub fn startup_logs(_: &mut Call<'_>) -> Outcome {
+    Ok(Reply::Dump(crate::product::startup_logs()))
+}
 
 /// `show backend`.
 pub fn backends(call: &mut Call<'_>) -> Outcome {

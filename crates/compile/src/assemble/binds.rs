@@ -6,7 +6,7 @@ use std::sync::Arc;
 use program::{Bind, Mode};
 use syntax::Diagnostics;
 
-use super::Assembly;
+use super::{Assembly, shards};
 use crate::bind;
 use crate::draft::{BindDraft, Draft};
 use crate::mux::Fit;
@@ -60,7 +60,7 @@ impl Assembly<'_> {
                     .or_else(|| named.iter().find(|l| same(l)).cloned())
                     .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 let settings = Bind {
-                    threads: bind::mask(&draft.threads, threads),
+                    threads: shards::share(draft, position, threads),
                     tls: tls.clone(),
                     ..draft.settings.clone()
                 };

@@ -8,7 +8,7 @@ use program::forward::{Dgram, Forward};
 use program::log::Logging;
 use syntax::Diagnostics;
 
-use super::{Assembly, checks};
+use super::{Assembly, checks, shards};
 use crate::bind;
 use crate::forward::ForwardDraft;
 use crate::mux::Fit;
@@ -64,7 +64,7 @@ impl Assembly<'_> {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = bind.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let state = Arc::new(bind::listener(&name, id, bind.guid(position), workers));
-                let threads = bind::mask(&bind.threads, threads);
+                let threads = shards::share(bind, position, threads);
                 let settings = Bind { threads, tls: tls.clone(), state, ..bind.settings.clone() };
                 out.push(self.sockets.apply(address, settings));
             }
@@ -74,13 +74,15 @@ impl Assembly<'_> {
 
     fn datagrams(&self, draft: &ForwardDraft) -> Vec<Dgram> {
         let threads = self.threads();
-        let each = draft.datagrams.iter().flat_map(|bind| bind.addresses.iter().map(move |a| (bind, a)));
-        each.map(|(bind, address)| Dgram {
+        let each =
+            draft.datagrams.iter().flat_map(|bind| bind.addresses.iter().enumerate().map(move |a| (bind, a)));
+        each.map(|(bind, (position, address))| Dgram {
             address: address.clone(),
             interface: bind.settings.interface.clone(),
+            namespace: bind.settings.namespace,
             transparent: bind.settings.transparent,
             v6only: bind.settings.v6only,
-            threads: bind::mask(&bind.threads, threads),
+            threads: shards::share(bind, position, threads),
             place: bind.settings.place.clone(),
         })
         .collect()

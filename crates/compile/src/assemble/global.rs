@@ -7,11 +7,13 @@ use model::vars::VarRef;
 use program::global::{SetVar, Tune};
 use program::proxy::Proxy;
 use program::{Bind, Global};
-use syntax::{Diagnostic, Diagnostics, Level, Style};
+use syntax::{Diagnostic, Diagnostics, Level, Style, Tree};
 
 use super::Assembly;
+use crate::Options;
 use crate::draft::LineRef;
 use crate::global::draft::{CasePairs as Pairs, GlobalDraft};
+use crate::global::places;
 use crate::notes::refusal;
 
 /// Descriptors that the process needs besides connections: its own, and some for every thread.
@@ -55,7 +57,7 @@ impl Assembly<'_> {
             maxconn,
             ulimit_n,
             threads,
-            affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, crowd),
+            affinity: affinity(&g.cpu_map, threads, (self.ground.tree, self.ground.options), crowd),
             client_tls: g.tls.client(),
             ocsp: g.tls.ocsp,
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
@@ -167,13 +169,19 @@ fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
 fn affinity(
     map: &[(Vec<u32>, Vec<usize>)],
     threads: u32,
-    processors: usize,
+    (tree, options): (&Tree, &Options),
     notes: &mut Diagnostics,
 ) -> Vec<Vec<usize>> {
+    let machine = options.machine();
+    let allowed: Vec<usize> = machine.iter().filter(|cpu| cpu.allowed).map(|cpu| cpu.id).collect();
+    let processors = allowed.len();
     if map.is_empty() {
+        let placed = places::place(tree, &machine).affinity;
         // HAProxy binds its threads to what there is without being told.
-        crowded(&vec![(0..processors).collect(); threads as usize], processors, notes);
-        return Vec::new();
+        let bound = (0..threads as usize).map(|n| placed.get(n).filter(|cpus| !cpus.is_empty()));
+        let bound: Vec<Vec<usize>> = bound.map(|cpus| cpus.unwrap_or(&allowed).clone()).collect();
+        crowded(&bound, processors, notes);
+        return if placed.iter().all(Vec::is_empty) { Vec::new() } else { placed };
     }
     let of =
         |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());

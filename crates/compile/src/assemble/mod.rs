@@ -21,6 +21,7 @@ mod replies;
 mod rules;
 mod server;
 mod server_tls;
+mod shards;
 mod spop_backend;
 mod state_file;
 mod stick;
@@ -44,6 +45,7 @@ use crate::Options;
 use crate::draft::Draft;
 use crate::draft::{Deferred, LineRef};
 use crate::global::draft::GlobalDraft;
+use crate::global::places;
 use crate::names::{Declared, Memory, Resolver};
 use crate::notes::remark;
 use crate::patterns::{Patterns, Where};
@@ -175,6 +177,7 @@ pub(crate) fn program(
     store: Option<Arc<tls::Store>>,
     notes: &mut Diagnostics,
 ) -> Program {
+    shards::spread(&mut drafts, u32::try_from(ground.world.workers).unwrap_or(1));
     let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
     assembly.declare(&mut drafts, &mut late);
     let log_profiles = assembly.log_profiles(&drafts.profiles, notes);
@@ -220,7 +223,7 @@ pub(crate) fn program(
         store,
         ..
     } = assembly;
-    Program {
+    let mut program = Program {
         environment: ground.environment.iter().map(|(n, v)| (n.into(), v.into())).collect(),
         files: ground.sources.iter().map(|s| s.name().into()).collect(),
         world: ground.world,
@@ -243,7 +246,10 @@ pub(crate) fn program(
         patterns,
         ticket_keys,
         adoption,
-    }
+        namespaces: Vec::new(),
+    };
+    program.namespaces = crate::namespaces::named(&program, &drafts.namespaces);
+    program
 }
 
 impl<'g> Assembly<'g> {
@@ -266,7 +272,8 @@ impl<'g> Assembly<'g> {
         let store = store.unwrap_or_else(new);
         bind_tls::client_authorities(global, &store, notes);
         global.buffers.check(notes);
-        global.groups.check(global.threads, &global.cpu_map, ground.options.processors, notes);
+        let threads = places::place(ground.tree, &ground.options.machine()).threads;
+        global.groups.check(global.threads, &global.cpu_map, threads, notes);
         identity::check(&drafts.proxies, &ground, notes);
         identity::number(&mut drafts.proxies, &ground.world);
         crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);

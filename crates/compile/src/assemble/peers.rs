@@ -43,6 +43,7 @@ impl Assembly<'_> {
                 group: group(draft, server, notes),
                 source: server.source.clone(),
                 md5sig: server.plain.md5sig.clone(),
+                namespace: server.plain.namespace.without_client(),
             })
             .collect();
         let own_tls = self.peer_tls(local, p, notes);

@@ -118,6 +118,7 @@ impl Assembly<'_> {
         let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {
+            added: None,
             name: p.name.clone(),
             state: self.declared[index].state.clone(),
             is_frontend: p.kind.is_front(),

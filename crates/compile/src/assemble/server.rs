@@ -345,6 +345,7 @@ fn finished(
         _ => PortMap::Fixed,
     };
     program::Server {
+        added: None,
         plain: server.plain.clone(),
         tls: parts.tls,
         name: state.name.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use program::listener::{Level, Severity};
 use syntax::Word;
 
-use crate::draft::BindDraft;
+use crate::draft::{BindDraft, Shards};
 use crate::mux::Mux;
 use crate::statement::{Statement, clamp};
 use crate::{resolve, units};
@@ -245,7 +245,9 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         "Greatest TCP segment to advertise.",
     ).example("mss 1400").default("the system's"),
     word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener.").example("name edge"),
-    word("namespace", 1, |_, w, _| namespace(w), "Not built yet: network namespaces."),
+    word("namespace", 1, |b, w, _| namespace(b, w), "The network namespace of the socket.")
+        .example("namespace tenant1")
+        .default("that of the process"),
     later("nbconn", 1, "Not built yet: reverse HTTP connections."),
     word(
         "nice",
@@ -305,13 +307,19 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
     word(
         "shards",
         1,
-        |_, w, _| match (w.text(), units::lenient(w.text())) {
-            ("by-thread" | "by-group", _) | (_, 1..=1024) => Ok(()),
-            (_, n) => Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'")),
+        |b, w, _| {
+            b.shards = Some(match (w.text(), units::lenient(w.text())) {
+                ("by-thread", _) => Shards::ByThread,
+                ("by-group", _) => Shards::default(),
+                (_, n @ 1..=1024) => Shards::Count(clamp(n)),
+                (_, n) => return Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'")),
+            });
+            Ok(())
         },
-        "All threads of a line accept from one socket.",
+        "How many sockets the threads of the line share.",
     )
-    .idle(),
+    .example("shards by-thread")
+    .default("tune.listener.default-shards"),
     word(
         "ssl",
         0,
@@ -441,22 +449,30 @@ fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Sockets would be opened in the namespace of the process, so the word is refused, also where `ip netns`
-/// made one.
-fn namespace(word: &Word) -> Result<(), String> {
-    match base::outside::exists(std::path::Path::new("/var/run/netns").join(word.text())) {
-        true => Err("Not built yet in Harrier: network namespaces".into()),
-        false => Err(format!("Cannot open namespace '{word}'")),
-    }
+fn namespace(bind: &mut BindDraft, word: &Word) -> Result<(), String> {
+    bind.settings.namespace = Some(crate::namespaces::open(word)?);
+    Ok(())
 }
 
 /// `thread [group/]set[,set]`: `all`, `odd`, `even`, a number or a range.
 fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), String> {
     for part in word.text().split(',') {
         let (group, set, most) = group_of(part)?;
-        bind.groups.extend(group);
+        match (group, bind.groups.is_empty(), bind.threads.is_empty()) {
+            (Some(_), true, false) => {
+                return Err(format!(
+                    "group-relative thread specification '{part}' is not permitted after a absolute thread range."
+                ));
+            }
+            (None, false, _) => {
+                return Err(format!(
+                    "absolute thread specification '{part}' is not permitted after a group-relative thread range."
+                ));
+            }
+            _ => bind.groups.extend(group),
+        }
         let odd = |which: &str, text: &str, more: &str| {
-            format!("invalid {which} thread number '{text}', permitted range is 1..{most}{more}")
+            format!("invalid {which} thread number '{text}', permitted range is 1..{most}{more}.")
         };
         match set {
             "" | "all" | "odd" | "even" => {
@@ -489,7 +505,7 @@ fn group_of(part: &str) -> Result<(Option<u32>, &str, u32), String> {
     }
     match group.parse::<u32>() {
         Ok(n @ 1..=32) => Ok((Some(n), set, 64)),
-        _ => Err(format!("invalid thread group number '{group}', permitted range is 1..32 in '{part}'")),
+        _ => Err(format!("invalid thread group number '{group}', permitted range is 1..32 in '{part}'.")),
     }
 }
 

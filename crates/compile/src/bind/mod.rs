@@ -106,6 +106,8 @@ pub(crate) fn nowhere(s: &Statement<'_>) -> BindDraft {
         span,
         threads: Vec::new(),
         groups: Vec::new(),
+        shards: None,
+        shares: Vec::new(),
         proto: None,
     }
 }

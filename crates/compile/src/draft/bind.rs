@@ -24,8 +24,27 @@ pub(crate) struct BindDraft {
     pub threads: Vec<(u32, u32)>,
     /// The groups of threads that `thread` names.
     pub groups: Vec<u32>,
+    /// `shards`.
+    pub shards: Option<Shards>,
+    /// The threads of each address, as bits, where the line is spread over shards.
+    pub shares: Vec<u64>,
     /// `proto`, checked against the proxy's mode later.
     pub proto: Option<Mux>,
+}
+
+/// How many sockets an address has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shards {
+    /// So many, at most one for each thread. A group of threads has one.
+    Count(u32),
+    /// One for each thread.
+    ByThread,
+}
+
+impl Default for Shards {
+    fn default() -> Shards {
+        Shards::Count(1)
+    }
 }
 
 impl BindDraft {

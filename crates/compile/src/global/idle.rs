@@ -13,8 +13,6 @@ enum Form {
     Bare,
     /// One of these words.
     One(&'static [&'static str]),
-    /// The first word is one of these, whatever follows.
-    First(&'static [&'static str]),
     /// Some of these words, divided by commas.
     Some(&'static [&'static str]),
     /// Leading digits of a number in these bounds, whatever follows them.
@@ -119,10 +117,6 @@ const IDLE: &[Idle] = &[
         Form::Some(&["all", "none", "table", "io", "os", "string", "math", "utf8", "package", "debug"]),
         Missing::Said("'$' expects 'all', 'none', or a comma-separated list of libraries: table,io,os,string,math,utf8,package,debug"),
         "'$': unknown library '@', expected one of: all,none,table,io,os,string,math,utf8,package,debug"),
-    Idle(&["cpu-set"], Form::First(&["reset", "only-cpu", "drop-cpu", "only-node", "drop-node", "only-cluster", "drop-cluster",
-        "only-core", "drop-core", "only-thread", "drop-thread"]),
-        Missing::Said("'$' requires a directive and an optional value (only 'reset', 'only-cpu', 'drop-cpu', 'only-node', 'drop-node', 'only-cluster', 'drop-cluster', 'only-core', 'drop-core', 'only-thread', 'drop-thread' supported)."),
-        "'$' passed an unknown directive '@' (only 'reset', 'only-cpu', 'drop-cpu', 'only-node', 'drop-node', 'only-cluster', 'drop-cluster', 'only-core', 'drop-core', 'only-thread', 'drop-thread' supported)."),
     Idle(&["cpu-policy"], Form::One(&["none", "performance", "group-by-ccx", "group-by-2-ccx", "group-by-3-ccx",
         "group-by-4-ccx", "group-by-cluster", "group-by-2-clusters", "group-by-3-clusters", "group-by-4-clusters",
         "efficiency", "resource", "first-usable-node"]), Missing::Wrong,
@@ -138,7 +132,7 @@ const IDLE: &[Idle] = &[
     Idle(&["cpu-affinity"], Form::Paired(&[("per-core", &[]), ("per-group", &["loose", "auto"]), ("per-thread", &[]),
         ("per-ccx", &[]), ("auto", &[])]), Missing::Wrong,
         "'$' parsed an unknown directive '@'. Known values are : per-core per-group per-thread per-ccx auto"),
-    Idle(&["max-threads-per-group"], Form::Whole(1, 64), Missing::Wrong,
+    Idle(&["max-threads-per-group"], Form::Whole(0, 64), Missing::Wrong,
         "'$' value must be an integer between 1 and 64,  got '@'"),
     Idle(&["stress-level"], Form::Whole(0, 9), Missing::Said("'$' expects a level as an argument."),
         "'$' level must be between 0 and 9 inclusive."),
@@ -167,10 +161,10 @@ const EXPERIMENTS: &[&str] = &["force-cfg-parser-pause", "tune.fd.edge-triggered
 const OPEN: &[&str] = &[
     "harden.reject-privileged-ports.quic",
     "ssl-security-level",
-    "cpu-set",
     "setcap",
     "ssl-propquery",
     "cpu-affinity",
+    "cpu-policy",
 ];
 
 /// Reads the arguments of a keyword that changes nothing. Keywords without a form take anything.
@@ -256,7 +250,7 @@ fn fits<'w>(form: &Form, word: &'w str) -> Result<(), &'w str> {
         Form::DhParams => {
             std::fs::read_to_string(word).is_ok_and(|t| t.contains("-----BEGIN DH PARAMETERS-----"))
         }
-        Form::One(words) | Form::First(words) => words.contains(&word),
+        Form::One(words) => words.contains(&word),
         Form::Some(words) => word.split(',').all(|part| words.contains(&part)),
         Form::Leading(low, high) => leading(*low, *high),
         Form::Whole(low, high) => {

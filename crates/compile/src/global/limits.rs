@@ -178,6 +178,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
 ];
 
+/// The highest number of a processor that HAProxy knows.
+pub(crate) const LAST_CPU: u32 = 1023;
+
 /// `cpu-map [auto:]threads cpus`.
 fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     const EXPECTS: &str = "cpu-map expects a thread group number  ('all', 'odd', 'even', a number from 1 to 64 or a range),  followed by a list of CPU ranges with numbers from 0 to 63.";
@@ -202,17 +205,31 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     }
     let group = set(group)?;
     let threads = threads.map_or(Ok((1..=MAX_THREADS).collect()), set)?;
-    drop(group);
     let mut cpus = Vec::new();
     while let Some(word) = s.next() {
         for part in word.text().split(',') {
             let part =
                 cpu_range(part).ok_or_else(|| s.fail(format!("cpu-map : '{part}' is not a CPU range.")))?;
+            if *part.end() > LAST_CPU {
+                return Err(s.fail(format!("cpu-map : supports CPU numbers from 0 to {LAST_CPU}.")));
+            }
             cpus.extend(part.map(|n| n as usize));
         }
     }
     if cpus.is_empty() {
         return Err(s.fail(EXPECTS));
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    // One for each thread, or for each group.
+    if auto && ![threads.len(), group.len()].contains(&cpus.len()) {
+        return Err(s.fail(
+            "cpu-map : TGROUP/THREAD range and CPU sets must have the same size to be automatically bound",
+        ));
+    }
+    if !group.contains(&1) {
+        // There is one group: what is said of others means nothing.
+        return Ok(());
     }
     if auto {
         g.cpu_map.extend(threads.iter().zip(cpus.iter()).map(|(t, c)| (vec![*t], vec![*c])));
@@ -223,7 +240,7 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
 }
 
 /// A processor or a range of them; what is no number behind the dash counts as nothing, as in HAProxy.
-fn cpu_range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+pub(crate) fn cpu_range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
     let (from, to) = text.split_once('-').map_or((text, None), |(from, to)| (from, Some(to)));
     let from: u32 = from.parse().ok()?;
     let to = to.map_or(from, |to| clamp(units::lenient(to)).min(4095));

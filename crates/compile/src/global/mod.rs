@@ -10,6 +10,7 @@ mod lua;
 mod ocsp;
 mod once;
 pub(crate) mod path;
+pub(crate) mod places;
 pub(crate) mod process;
 mod removed;
 mod tls;

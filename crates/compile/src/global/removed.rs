@@ -7,10 +7,12 @@
 
 use super::draft::{GlobalDraft, entry};
 use super::process::flag;
-use crate::global::{idle, once};
+use crate::global::limits::LAST_CPU;
+use crate::global::{idle, once, places};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
 use crate::units;
+use syntax::Word;
 
 /// A keyword without effect, and why it has none.
 const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
@@ -22,7 +24,6 @@ const RESOLVERS: &str = "OCSP responders are looked up by the system.";
 const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
 const DH: &str = "Only key exchanges over elliptic curves are spoken here, so there are no such parameters.";
-const PLACES: &str = "Threads are placed by the system, or where `cpu-map` says.";
 const EPOLL: &str = "epoll is the only poller.";
 pub(super) const COPIES: &str =
     "Data take the same way through memory whatever it says; `nosplice` is obeyed.";
@@ -174,18 +175,25 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     // Inner workings of HAProxy
     unbuilt("debug.counters"),
     unbuilt("profiling.memory"),
-    vain("cpu-affinity", PLACES),
+    entry(
+        "cpu-affinity",
+        idle::arguments,
+        "How threads are bound to the processors that are chosen.",
+        "cpu-affinity per-core",
+    )
+    .default("auto"),
     entry(
         "cpu-policy",
         |s, g| {
             g.groups.policy = Some(s.peek().into());
-            idle::arguments(s, g)
+            idle::arguments(s, g)?;
+            each_core(s)
         },
-        PLACES,
+        "Which processors are chosen, and how many threads there are then.",
         "cpu-policy none",
     )
-    .idle(),
-    vain("cpu-set", PLACES),
+    .default("performance"),
+    entry("cpu-set", cpu_set, "The processors that threads may run on.", "cpu-set drop-cpu 0"),
     vain("expose-deprecated-directives", "Nothing here asks for it."),
     entry(
         "insecure-setuid-wanted",
@@ -207,7 +215,16 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("noevports", EPOLL),
     vain("nokqueue", EPOLL),
     vain("nopoll", EPOLL),
-    vain("numa-cpu-mapping", PLACES),
+    entry(
+        "numa-cpu-mapping",
+        |s, _| {
+            s.args.eat_rest();
+            Ok(())
+        },
+        "The policy `first-usable-node` looks at nodes of memory.",
+        "no numa-cpu-mapping",
+    )
+    .default("on"),
     entry(
         "prealloc-fd",
         |s, g| flag(s, |on| g.prealloc_fd = on),
@@ -298,3 +315,51 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     unbuilt("wurfl-information-list-separator"),
     unbuilt("wurfl-patch-file"),
 ];
+
+/// What may stand behind the policy of `cpu-policy`.
+fn each_core(s: &Statement<'_>) -> Step {
+    let words: Vec<&Word> = s.line.args().iter().skip(1).collect();
+    let text = |at: usize| words.get(at).map_or("", |word| word.text());
+    let why = match (text(0), text(1), words.get(2)) {
+        ("", ..) | ("threads-per-core", "1" | "auto", None) => return Ok(()),
+        ("threads-per-core", "1" | "auto", Some(extra)) => {
+            format!("'cpu-policy' cannot handle unexpected argument '{extra}'.")
+        }
+        ("threads-per-core", value, _) => format!(
+            "'cpu-policy' passed an unknown value '{value}' to keyword 'threads-per-core', known values are 1 or auto"
+        ),
+        (other, ..) => format!(
+            "'cpu-policy' passed an unknown keyword '{other}', the only known values are threads-per-core"
+        ),
+    };
+    Err(s.fail(why))
+}
+
+/// `cpu-set <directive>...`; what it chooses is seen in [`crate::places`].
+fn cpu_set(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
+    const KNOWN: &str = "(only 'reset', 'only-cpu', 'drop-cpu', 'only-node', 'drop-node', 'only-cluster', 'drop-cluster', 'only-core', 'drop-core', 'only-thread', 'drop-thread' supported).";
+    if s.peek().is_empty() {
+        return Err(s.fail(format!("'cpu-set' requires a directive and an optional value {KNOWN}")));
+    }
+    while let Some(word) = s.next() {
+        let directive = word.text();
+        if directive == "reset" {
+            continue;
+        }
+        let name = directive.strip_prefix("only-").or_else(|| directive.strip_prefix("drop-"));
+        let known = places::SETS.iter().find(|(known, ..)| Some(*known) == name);
+        let Some((_, what, _)) = known else {
+            return Err(s.fail(format!("'cpu-set' passed an unknown directive '{directive}' {KNOWN}")));
+        };
+        let set = s.word(format!("'cpu-set {directive}': missing {what} set\n"))?;
+        match places::set(set.text()) {
+            None => return Err(s.fail(format!("'cpu-set {directive}': '{set}' is not a CPU range.\n"))),
+            Some(ranges) if ranges.iter().any(|range| *range.end() > LAST_CPU as usize) => {
+                let text = format!("'cpu-set {directive}': supports CPU numbers from 0 to {LAST_CPU}.");
+                return Err(s.fail(text));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use syntax::{Diagnostic, Style};
 
 use super::draft::{GlobalDraft, entry};
+use crate::draft::Shards;
 use crate::global::once;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
@@ -200,14 +201,20 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ).default("1s"),
     entry(
         "tune.listener.default-shards",
-        |s, _| match s.only()? {
-            "by-process" | "by-group" | "by-thread" => s.end(),
+        |s, g| match s.only()? {
+            "by-process" | "by-group" => {
+                g.default_shards = Shards::default();
+                Ok(())
+            }
+            "by-thread" => {
+                g.default_shards = Shards::ByThread;
+                Ok(())
+            }
             other => Err(s.fail(format!("'tune.listener.default-shards' expects either 'by-process', 'by-group', or 'by-thread' but got '{other}'."))),
         },
-        "All threads of a line accept from one socket.",
+        "How many sockets a `bind` line has that does not say it.",
         "tune.listener.default-shards by-thread",
-    ).default("by-group")
-    .idle(),
+    ).default("by-group"),
     entry(
         "tune.listener.multi-queue",
         |s, _| {

@@ -17,6 +17,7 @@ const fn later(section: &'static str, name: &'static str, doc: &'static str) -> 
 pub(super) const WORDS: &[Entry] = &[
     word("userlist", "group", "A group and its users.", "group ops users ann,bob"),
     word("userlist", "user", "A user with a password, and the groups that it belongs to.", "user eve insecure-password secret"),
+    word("namespace_list", "namespace", "A network namespace that PROXY headers may name.", "namespace tenant1"),
     word("mailers", "mailer", "A mail server.", "mailer m1 127.0.0.1:25"),
     word("mailers", "timeout mail", "How long a mail may take; 10s unless said.", "timeout mail 20s"),
     word("http-errors", "errorfile", "The answer of a status.", ""),

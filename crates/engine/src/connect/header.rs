@@ -50,6 +50,9 @@ fn records(stream: &mut Stream<'_>, send: &SendProxy) -> Vec<(u8, Vec<u8>)> {
     if send.options.ssl {
         tlvs.push((tlv::SSL, tls_facts(stream.client.conn().secured(), &send.options)));
     }
+    if let Some(namespace) = super::target::client_namespace(stream) {
+        tlvs.push((tlv::NETNS, namespace.name().as_bytes().to_vec()));
+    }
     tlvs
 }
 

@@ -3,13 +3,15 @@
 
 use std::net::SocketAddr;
 
+use base::netns::Namespace;
 use model::Peer;
 use model::server::Target;
 use program::address::{Source, UseSource};
 use program::global::Tune;
 use program::proxy::{Proxy, Reuse};
-use program::server::{PortMap, Server};
+use program::server::{PortMap, Server, ServerNamespace};
 use rt::{Addr, ConnectOptions};
+use wire::proxy::tlv;
 
 use crate::stream::Stream;
 use farm::pool::{Fit, Traits};
@@ -42,6 +44,7 @@ pub fn plain_options(tune: &Tune, proxy: &Proxy, server: Option<&Server>) -> Con
         user_timeout: server.and_then(|s| s.tcp_ut),
         fastopen: server.is_some_and(|s| s.tfo),
         md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
+        namespace: server.and_then(|s| s.namespace.without_client()),
         congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
         recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
         send_buffer: tune.sndbuf_server.map(|b| b as usize),
@@ -63,6 +66,9 @@ pub(super) fn options(
         delay_ack: proxy.options.tcp_smart_connect,
         ..plain_options(tune, proxy, server)
     };
+    if server.is_some_and(|s| s.namespace == ServerNamespace::Client) {
+        options.namespace = client_namespace(stream);
+    }
     if let Some(source) = source {
         options.interface = source.interface.as_deref().map(str::to_owned);
         let (addr, transparent) = source_address(stream, source);
@@ -70,6 +76,17 @@ pub(super) fn options(
         options.transparent = transparent;
     }
     options
+}
+
+/// The network namespace of the client: the one that a PROXY header names, if the configuration names it,
+/// too, and else that of the listener.
+pub(super) fn client_namespace(stream: &Stream<'_>) -> Option<Namespace> {
+    let conn = stream.client.conn();
+    let header = conn.proxy_header.borrow();
+    let told = header.as_ref().and_then(|h| h.tlvs.iter().find(|(kind, _)| *kind == tlv::NETNS));
+    let known = &stream.worker.shared.program.namespaces;
+    let told = told.and_then(|(_, name)| Namespace::find(name)).filter(|n| known.contains(n));
+    told.or_else(|| stream.frontend().binds.get(stream.client.listener as usize)?.namespace)
 }
 
 /// The address to connect from, and whether it is a foreign one.
@@ -116,6 +133,7 @@ pub(super) fn fit(
         && server.source.is_none()
         && proxy.source.is_none()
         && server.pool_conn_name.is_none()
+        && server.namespace != ServerNamespace::Client
         && name.is_none()
         && header.is_none()
         && stream.txn.decisions.bc_mark.is_none()
@@ -125,7 +143,9 @@ pub(super) fn fit(
     }
     let source = server.source.as_ref().or(proxy.source.as_ref()).map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    let with = |name: Option<&[u8]>| Traits { addr, moves, source, mark, tos, name, header }.identity();
+    let namespace = (server.namespace == ServerNamespace::Client).then(|| client_namespace(stream)).flatten();
+    let with =
+        |name: Option<&[u8]>| Traits { addr, moves, source, mark, tos, name, header, namespace }.identity();
     let identity = match &server.pool_conn_name {
         Some(expr) => stream.evaluate(lang::env::Side::Request, |env| {
             with(expr.eval(env).ok().map(|value| value.binary(env.arena)))
@@ -139,6 +159,6 @@ pub(super) fn fit(
 pub(super) fn address_fit(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Fit {
     let source = proxy.source.as_ref().map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    let traits = Traits { addr, moves: 0, source, mark, tos, name: None, header: None };
+    let traits = Traits { addr, moves: 0, source, mark, tos, name: None, header: None, namespace: None };
     Fit { identity: traits.identity(), shareable: false, moves: 0 }
 }

@@ -26,6 +26,7 @@ pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<OwnedFd> {
     let options = ListenOptions {
         transparent: dgram.transparent,
         interface: dgram.interface.as_deref().map(str::to_owned),
+        namespace: dgram.namespace,
         v6only: dgram.v6only,
         ..options
     };

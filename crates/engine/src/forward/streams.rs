@@ -14,7 +14,8 @@ use rt::{Buf, Listener, Socket, Timer};
 use tls::Handshake;
 
 use super::{REST, arrived};
-use crate::worker::Worker;
+use crate::applets::{AppletDoor, AppletEnd, AppletKind};
+use crate::worker::{Worker, enter_applet};
 
 /// Room for one more connection, which is counted.
 struct Room {
@@ -155,6 +156,16 @@ async fn serve(room: Room, socket: Socket, peer: Peer) {
     let program = worker.shared.program.clone();
     let Some(forward) = program.forwards.get(room.section) else { return };
     let Some(bind) = forward.binds.get(room.line) else { return };
+    let door = AppletDoor {
+        kind: AppletKind::Syslog,
+        section: (&*forward.name).into(),
+        id: forward.state.id,
+        mode: "syslog",
+        listener: Some(bind.state.clone()),
+        end: AppletEnd::Drop,
+    };
+    let local = link::address::peer(socket.local_addr().ok().as_ref());
+    let _entry = enter_applet(door, peer, local);
     let mut timer = Timer::new();
     timer.set_after(forward.timeout);
     let mut transport = Transport::from(socket);

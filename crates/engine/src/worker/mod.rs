@@ -10,10 +10,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bumpalo::Bump;
 use farm::{Above, FarmWorker};
-use model::Txn;
 use model::world::profiling;
+use model::{Peer, Txn};
 use program::Program;
 
+use crate::applets::{Applet, AppletDoor, Applets, Entry};
 use crate::captured::Captured;
 use crate::change::Change;
 use crate::profile::Profile;
@@ -56,6 +57,8 @@ pub struct Worker {
     pub call_began: Cell<Option<std::time::Instant>>,
     /// Client connections of this worker, so that they can be listed and ended.
     pub sessions: Rc<Sessions>,
+    /// Connections of this worker that no stream serves.
+    pub applets: Rc<Applets>,
     /// Raised when the process stops.
     pub stop: Rc<Change>,
     /// When that was.
@@ -146,6 +149,7 @@ impl Worker {
             call_began: Cell::new(None),
             profiled: Rc::new(Cell::new(Profile::begun(measured))),
             sessions: Default::default(),
+            applets: Rc::default(),
             stop: Default::default(),
             stopped: Rc::default(),
             freed: Default::default(),
@@ -175,6 +179,7 @@ impl Worker {
             call_began: Cell::new(None),
             profiled: self.profiled.clone(),
             sessions: self.sessions.clone(),
+            applets: self.applets.clone(),
             stop: self.stop.clone(),
             stopped: self.stopped.clone(),
             freed: self.freed.clone(),
@@ -255,6 +260,14 @@ impl Worker {
         kept.push_back(captured);
     }
 
+    /// Transactions that wait for their next use, and the memory of the arena of rules.
+    pub fn spare(&self) -> (usize, usize) {
+        let arena = self.arena.take();
+        let bytes = arena.as_ref().map_or(0, |arena| arena.allocated_bytes());
+        self.arena.set(arena);
+        (self.txns.borrow().len(), bytes)
+    }
+
     /// An empty transaction.
     pub fn take_txn(&self) -> Box<Txn> {
         self.txns.borrow_mut().pop().unwrap_or_default()
@@ -283,6 +296,17 @@ pub fn leave() {
 /// Runs `f` with the worker of this thread, if it is one. Jobs from other threads reach it so.
 pub fn with_worker<R>(f: impl FnOnce(&Rc<Worker>) -> R) -> Option<R> {
     WORKER.with_borrow(|w| w.as_ref().map(f))
+}
+
+/// Enters the connection that the task at hand serves, for as long as what is returned lives; see
+/// [`crate::applets`]. `None` outside of a worker.
+pub fn enter_applet(door: AppletDoor, source: Peer, local: Peer) -> Option<Entry> {
+    with_worker(|worker| {
+        let (serial, task) = (worker.farm.next_serial(), rt::current_task());
+        let (accepted, date) = (rt::now(), rt::wall());
+        worker.applets.enter(Applet { serial, door, source, local, task, accepted, date })
+    })
+    .flatten()
 }
 
 /// Runs `job` on every worker, on this one at once.

@@ -46,6 +46,10 @@ pub struct Exposed {
     pub listener: rt::WeakListener,
     /// The interface it is bound to.
     pub interface: Option<Box<str>>,
+    /// The network namespace it is in.
+    pub namespace: Option<base::netns::Namespace>,
+    /// The threads that accept from it, as bits.
+    pub threads: u64,
     /// The address as the configuration has it.
     pub address: program::address::Listen,
 }

@@ -276,6 +276,7 @@ pub fn options(worker: &FarmWorker, at: At, server: &Server) -> ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
         md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
+        namespace: server.namespace.without_client(),
         ..ConnectOptions::default()
     }
 }

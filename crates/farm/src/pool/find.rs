@@ -5,7 +5,7 @@ use std::rc::Rc;
 use link::transport::Transport;
 use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
-use program::server::PortMap;
+use program::server::{PortMap, ServerNamespace};
 use rt::Addr;
 
 use super::{Identity, Idle, Order, Traits, take_over};
@@ -28,13 +28,19 @@ pub async fn idle_for_check(
     }
     let moves = server.state.moves();
     let source = server.source.is_some() || proxy.source.is_some();
-    if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
+    if server.send_proxy.is_some()
+        || server.transparent
+        || server.port != PortMap::Fixed
+        || source
+        || server.namespace == ServerNamespace::Client
+    {
         return None;
     }
     let identity = match server.pool_conn_name.is_some() || name.is_some() {
         true => {
             let name = name.map(str::as_bytes);
-            Traits { addr, moves, source: None, mark: None, tos: None, name, header: None }.identity()
+            Traits { addr, moves, source: None, mark: None, tos: None, name, header: None, namespace: None }
+                .identity()
         }
         false => moves,
     };

@@ -32,6 +32,8 @@ pub struct Traits<'a> {
     pub name: Option<&'a [u8]>,
     /// The PROXY header that it began with.
     pub header: Option<&'a [u8]>,
+    /// The network namespace, where clients choose it.
+    pub namespace: Option<base::netns::Namespace>,
 }
 
 impl Traits<'_> {

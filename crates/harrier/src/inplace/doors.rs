@@ -98,14 +98,18 @@ impl Doors {
     pub fn exposed(&self, before: &Shared) -> Vec<Exposed> {
         let listens = |bind: &Bind| !matches!(bind.address, program::address::Listen::SockPair(_));
         let known = |bind: &Bind| {
-            let found = before.exposed.iter().find(|e| e.address == bind.address);
+            let same = |e: &&Exposed| {
+                e.address == bind.address && e.namespace == bind.namespace && e.threads == bind.threads
+            };
+            let found = before.exposed.iter().find(same);
             found.map(|e| e.listener.clone())
         };
         let shown = self.shown.iter().filter(|(bind, _)| listens(bind));
         let of = |(bind, new): &(Bind, Option<WeakListener>)| {
             let listener = new.clone().or_else(|| known(bind))?;
             let (interface, address) = (bind.interface.clone(), bind.address.clone());
-            Some(Exposed { listener, interface, address })
+            let (namespace, threads) = (bind.namespace, bind.threads);
+            Some(Exposed { listener, interface, address, namespace, threads })
         };
         shown.filter_map(of).collect()
     }

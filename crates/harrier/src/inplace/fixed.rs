@@ -52,6 +52,9 @@ pub fn differences(before: &Program, now: &Program) -> Vec<String> {
     if peers(before) != peers(now) || tables(before) != tables(now) {
         found.push("A 'peers' section, or a table in it,".to_owned());
     }
+    if now.namespaces.iter().any(|namespace| rt::open_namespace(*namespace).is_err()) {
+        found.push("A 'namespace' that this process can't open".to_owned());
+    }
     // What they have taken in goes out as their configuration says, which is not exchanged beneath them yet.
     if !before.forwards.is_empty() || !now.forwards.is_empty() {
         found.push("A 'log-forward' section".to_owned());

@@ -74,7 +74,7 @@ impl Way {
     ) -> Result<Listener, String> {
         match self {
             Way::Near(bound) => bound.open(global, bind, backlog, whose),
-            Way::Far(line) => received(ask(line, &format!("front {proxy} {index}"))?),
+            Way::Far(line) => Ok(received(ask(line, &format!("front {proxy} {index}"))?)?.of(bind.namespace)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Way {
     pub fn api(&mut self, global: &Global, at: usize, bind: &Bind) -> Result<Listener, String> {
         match self {
             Way::Near(bound) => bound.open(global, bind, 1024, "frontend GLOBAL"),
-            Way::Far(line) => received(ask(line, &format!("cli {at}"))?),
+            Way::Far(line) => Ok(received(ask(line, &format!("cli {at}"))?)?.of(bind.namespace)),
         }
     }
 

@@ -66,6 +66,37 @@ pub fn bound(fd: BorrowedFd<'_>) -> io::Result<Bound> {
     Ok(Bound { addr, stream: socket.r#type()? == socket2::Type::STREAM, v6only: v6 && socket.only_v6()? })
 }
 
+/// What the kernel says of a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketFacts {
+    /// It accepts connections.
+    pub listens: bool,
+    /// It is one for datagrams.
+    pub datagrams: bool,
+    /// This end.
+    pub local: Option<crate::Addr>,
+    /// The other end, if it is connected.
+    pub peer: Option<crate::Addr>,
+}
+
+/// What the kernel says of the descriptor of this number; `None`: it is no socket, or not open (any more).
+pub fn socket_facts(number: RawFd) -> Option<SocketFacts> {
+    if number < 0 || number >= crate::driver::SIM_BASE {
+        return None;
+    }
+    // SAFETY: the number is only asked about, and not kept. If somebody closes it meanwhile the kernel says
+    // so, or tells of whoever has the number then; nothing is read from it, written to it or closed.
+    let fd = unsafe { BorrowedFd::borrow_raw(number) };
+    let local = rustix::net::getsockname(fd).ok()?;
+    let socket = socket2::SockRef::from(&fd);
+    Some(SocketFacts {
+        listens: socket.is_listener().unwrap_or(false),
+        datagrams: socket.r#type().is_ok_and(|t| t == socket2::Type::DGRAM),
+        local: crate::sockopt::addr_of(Some(local)).ok(),
+        peer: rustix::net::getpeername(fd).ok().flatten().and_then(|a| crate::sockopt::addr_of(Some(a)).ok()),
+    })
+}
+
 /// The address of an inherited socket.
 pub fn inherited_addr(number: RawFd) -> Option<crate::Addr> {
     let fd = inherited(number).ok()?;

@@ -17,8 +17,8 @@ mod zone;
 pub use cpu::{allowed_cpus, cpu_usage, set_affinity};
 pub(crate) use cpu::{thread_number, thread_time};
 pub use fds::{
-    Bound, MAX_FDS, bound, claim, fill_table, inherited, inherited_addr, listen_fds, recv_fds, send_fds,
-    set_inheritable, socket_pair,
+    Bound, MAX_FDS, SocketFacts, bound, claim, fill_table, inherited, inherited_addr, listen_fds, recv_fds,
+    send_fds, set_inheritable, socket_facts, socket_pair,
 };
 pub use limits::{Limit, is_local};
 pub use process::{

@@ -124,7 +124,7 @@ impl Signals {
         // SAFETY: the descriptor is new and nobody else's.
         let handle = Handle::from(unsafe { OwnedFd::from_raw_fd(fd) });
         worker::with(|w| {
-            let (source, token) = w.sources.borrow_mut().insert(bit::READ);
+            let (source, token) = w.sources.borrow_mut().insert(handle.number(), bit::READ);
             let signals = Signals { handle, source };
             w.driver.register(&signals.handle, token, Interest::Read)?;
             Ok(signals)

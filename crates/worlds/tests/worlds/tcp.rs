@@ -359,6 +359,9 @@ fn counters_follow_a_connection_that_goes_on() {
             }
             let grew = seen.windows(2).filter(|pair| pair[0] < pair[1]).count();
             assert_eq!(grew >= 3, meanwhile, "{option}: {seen:?}");
+            // What moved last before a silence is counted, too.
+            rt::sleep(Duration::from_secs(6)).await;
+            assert_eq!(moved() == (800, 800), meanwhile, "{option}");
             client.finish();
             client.rest().await;
             stage.ended(1).await;

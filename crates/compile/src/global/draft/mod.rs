@@ -15,7 +15,7 @@ use program::global::{ForMaster, StatusSet, Switches, Tune};
 use program::listener::UnixRights;
 use syntax::Span;
 
-use crate::draft::{BindDraft, LineRef, LogDraft};
+use crate::draft::{BindDraft, LineRef, LogDraft, Shards};
 use crate::keyword::{Keyword, Places};
 use crate::statement::{Statement, Step};
 
@@ -116,6 +116,8 @@ pub(crate) struct GlobalDraft {
     /// `set-var`, `set-var-fmt` lines.
     pub vars: Vec<LineRef>,
     pub tune: Tune,
+    /// `tune.listener.default-shards`.
+    pub default_shards: Shards,
     /// `tune.http.cookielen`.
     pub cookielen: usize,
     /// `tune.vars.*-max-size`: global, proc, sess, txn, reqres, check; 0: none.
@@ -132,6 +134,7 @@ impl Default for GlobalDraft {
         fail_codes.change(501, 501, false);
         fail_codes.change(505, 505, false);
         GlobalDraft {
+            default_shards: Shards::default(),
             anon_key: 0,
             compression: Default::default(),
             purge: Purge::default(),

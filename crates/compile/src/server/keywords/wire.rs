@@ -1,6 +1,6 @@
 //! Words about how a server is reached: address, source, PROXY header, options of TCP, protocol.
 
-use program::server::Ws;
+use program::server::{ServerNamespace, Ws};
 use syntax::addr::{self, Accept, Ports};
 
 use super::check::unresolved;
@@ -41,20 +41,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "namespace",
         1,
-        |_, s, _| {
+        |v, s, _| {
             let word = s.word("'namespace' : expects <name> as argument")?;
-            if word.text() == "*" {
-                // The one that a PROXY header names, if a line of the configuration named it, too, and else
-                // that of the process. No line can name one here.
-                return Ok(());
-            }
-            if !base::outside::exists(std::path::Path::new("/var/run/netns").join(word.text())) {
-                return Err(s.fail(format!("Cannot open namespace '{word}'")));
-            }
-            Err(s.fail("'namespace' : Not built yet in Harrier: network namespaces"))
+            v.namespace = match word.text() {
+                "*" => ServerNamespace::Client,
+                _ => ServerNamespace::Named(crate::namespaces::open(word).map_err(|why| s.fail(why))?),
+            };
+            Ok(())
         },
-        "Not built yet: network namespaces.",
+        "The network namespace of connections; * is that of the client.",
     )
+    .example("namespace *")
+    .default("that of the process")
     .configured(),
     word("no-send-proxy", 0, |v, _, _| off(&mut v.send_proxy.v1), "No PROXY header version 1.").example("no-send-proxy"),
     word("no-send-proxy-v2", 0, |v, _, _| off(&mut v.send_proxy.v2), "No PROXY header version 2.").example("no-send-proxy-v2"),
