@@ -17,6 +17,7 @@ mod h2_peers;
 mod h2_uploads;
 mod inner;
 mod limits;
+mod mail;
 mod measures;
 mod names;
 mod peers;
