@@ -12,7 +12,7 @@ use farm::pool::Fit;
 use farm::queue::Place;
 use lang::action::Exec;
 use lang::env::Side;
-use lang::filter::Moment;
+use lang::filter::{Gate, Moment};
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
 use link::chain::Chain;
@@ -110,6 +110,8 @@ pub struct Stream<'c> {
     pub server_timer: Timer,
     /// Filters at work on it.
     pub filters: Option<Box<Filters>>,
+    /// What sees the request's body for copies of it.
+    pub tees: Vec<Box<dyn Gate>>,
     /// What the response's data will pass through.
     pub down_chain: Option<(Box<Chain>, Outer)>,
     /// A service that takes the place of a server.
@@ -232,6 +234,7 @@ impl<'c> Stream<'c> {
             heard: rt::now(),
             server_timer: Timer::new(),
             filters: None,
+            tees: Vec::new(),
             down_chain: None,
             service: None,
             pending: Vec::new(),

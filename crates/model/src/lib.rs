@@ -24,6 +24,7 @@ pub mod counter;
 pub mod events;
 pub mod figures;
 pub mod mail;
+pub mod mirror;
 pub mod names;
 pub mod origin;
 pub mod peer;

@@ -106,6 +106,8 @@ pub struct Back {
     pub removed: AtomicBool,
     /// Rules name it, so it can't be deleted.
     pub referenced: AtomicBool,
+    /// Copies of requests that are under way to it.
+    pub mirrored: AtomicU32,
     /// Sliding averages of times.
     pub times: Averages,
     /// Figures.
@@ -207,6 +209,7 @@ impl Back {
             unpublished: AtomicBool::new(false),
             removed: AtomicBool::new(false),
             referenced: AtomicBool::new(false),
+            mirrored: AtomicU32::new(0),
             times: Averages::default(),
             counters: Sharded::new(workers),
             servers: RwLock::default(),

@@ -293,6 +293,10 @@ pub struct Txn {
     pub caching: crate::cached::Caching,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
+    /// Copies that rules asked for and that wait for the body.
+    pub copies: Vec<crate::mirror::Copied>,
+    /// It is such a copy.
+    pub is_copy: bool,
     /// What scripts keep with it, dropped with it.
     pub kept: RefCell<Option<Box<dyn std::any::Any>>>,
     /// What filters share with the rules that name them, dropped with it.
@@ -433,6 +437,8 @@ impl Default for Txn {
             stick: RefCell::default(),
             caching: Default::default(),
             bandwidth: Vec::new(),
+            copies: Vec::new(),
+            is_copy: false,
             kept: RefCell::default(),
             shared: RefCell::default(),
             queue_positions: (0, 0),
@@ -527,6 +533,8 @@ impl Txn {
             stick,
             caching,
             bandwidth,
+            copies,
+            is_copy,
             kept,
             shared,
             queue_positions,
@@ -545,6 +553,8 @@ impl Txn {
         stick.get_mut().clear();
         caching.clear();
         bandwidth.clear();
+        copies.clear();
+        *is_copy = false;
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();

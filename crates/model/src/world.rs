@@ -186,6 +186,8 @@ pub struct World {
     pub events: crate::events::Subscribers,
     /// Mails about servers that wait to be sent.
     pub mails: crate::mail::Outbox,
+    /// What copies of requests hold.
+    pub mirrored: crate::mirror::Held,
     /// Held by whoever changes the state of a server, whichever configuration he knows it from.
     pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
@@ -229,6 +231,7 @@ impl World {
             set_vars: Default::default(),
             events: Default::default(),
             mails: Default::default(),
+            mirrored: Default::default(),
             changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),

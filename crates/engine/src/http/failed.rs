@@ -65,7 +65,9 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
             Wait::Failed(Some(400))
         }
         Event::BadBody => {
-            stream.frontend().state.front.counters.of(stream.worker.index).req_errors.inc();
+            if !stream.txn.is_copy {
+                stream.frontend().state.front.counters.of(stream.worker.index).req_errors.inc();
+            }
             stream.end(Cause::Proxy, Phase::Headers);
             stream.txn.status = 400;
             Wait::Failed(None)

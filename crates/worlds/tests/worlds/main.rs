@@ -19,6 +19,7 @@ mod inner;
 mod limits;
 mod mail;
 mod measures;
+mod mirror;
 mod names;
 mod peers;
 mod queue;
