@@ -38,6 +38,8 @@ pub(crate) struct Declared {
     pub configured: Vec<model::server::Configured>,
     /// Rules name it.
     pub referenced: Cell<bool>,
+    /// Rules copy requests for it.
+    pub mirror: Cell<bool>,
     /// The servers that rules name.
     pub named: RefCell<HashSet<usize>>,
     /// `mode`.
@@ -346,7 +348,7 @@ impl Names for Resolver<'_> {
             let near = syntax::nearest(name, self.declared.iter().filter(|d| d.is_back).map(|d| &*d.name));
             let fault = Fault::new(format!("unable to find backend '{name}'"));
             return Err(match near {
-                Some(near) => fault.help(format!("did you mean '{near}'?")),
+                Some(near) => fault.help(format!("did you mean '{near}' maybe ?")),
                 None => fault,
             });
         };
@@ -354,6 +356,7 @@ impl Names for Resolver<'_> {
             return Err(Fault::new(format!("backend '{name}' is not of 'mode http'")));
         }
         proxy.referenced.set(true);
+        proxy.mirror.set(true);
         Ok((proxy.state.clone(), at))
     }
 

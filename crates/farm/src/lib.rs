@@ -9,7 +9,6 @@ mod backend;
 pub mod check;
 pub mod cookies;
 pub mod dynamic;
-mod mail;
 pub mod names;
 pub mod pool;
 pub mod queue;

@@ -6,6 +6,7 @@
 //! the servers that track this one. Changes are rare, so they happen one at a time, under one lock of the
 //! process; nothing on the way of a request takes it unless `observe` decides that a server failed.
 
+mod mail;
 mod naming;
 pub(crate) mod told;
 

@@ -18,6 +18,15 @@ pub struct Copied {
     pub most: u64,
 }
 
+/// What a transaction has to do with copies.
+#[derive(Debug, Default)]
+pub struct Mirroring {
+    /// Copies that rules asked for, until the rules have run.
+    pub copies: Vec<Copied>,
+    /// It is a copy itself.
+    pub is_copy: bool,
+}
+
 /// What became of copies, for the backend that they were for.
 #[derive(Debug, Default)]
 pub struct MirrorCounters {

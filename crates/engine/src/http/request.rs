@@ -320,7 +320,7 @@ pub fn count_error(stream: &Stream<'_>) {
 }
 
 pub fn count_front_error(stream: &Stream<'_>) {
-    if stream.txn.is_copy {
+    if stream.txn.mirror.is_copy {
         return;
     }
     let worker = stream.worker.index;

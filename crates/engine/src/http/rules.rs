@@ -170,7 +170,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     let deadline = inspect.map(|d| rt::now() + d);
     let mut bench = Message { stream, side, deadline, paused: false, hints: Vec::new() };
     let step = ruling::run(&mut bench, rules, inspect.is_none()).await.map_or(Step::Go, Step::Done);
-    if !stream.txn.copies.is_empty() {
+    if !stream.txn.mirror.copies.is_empty() {
         copy::begin(stream);
     }
     step
@@ -479,7 +479,7 @@ pub async fn failed_after(stream: &mut Stream<'_>) -> Next {
 fn count_internal_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let front = stream.frontend();
-    if !stream.txn.is_copy {
+    if !stream.txn.mirror.is_copy {
         front.state.front.counters.of(worker).internal_errors.inc();
         let listener = &front.binds[stream.client.listener as usize].state;
         listener.counters.of(worker).internal_errors.inc();
@@ -509,7 +509,7 @@ pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
     let counters = front.state.front.counters.of(worker);
     let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
     let back = back.as_ref().map(|b| b.state.back.counters.of(worker));
-    if stream.txn.is_copy {
+    if stream.txn.mirror.is_copy {
         // The frontend has not refused it.
         back.into_iter().for_each(|b| b.denied_req.inc());
     } else if response {

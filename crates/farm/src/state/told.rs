@@ -3,8 +3,8 @@
 use model::events::{Checked, Detail, Event, kind};
 use model::server::Op;
 
-use super::Changes;
-use crate::{At, FarmWorker, mail};
+use super::{Changes, mail};
+use crate::{At, FarmWorker};
 
 /// Whether anybody wants to know of events of these kinds about a server, or mails are sent of them.
 pub(crate) fn is_wanted(worker: &FarmWorker, at: At, kinds: u32) -> bool {

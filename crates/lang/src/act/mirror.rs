@@ -54,7 +54,7 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     step(move |exec| {
         let drawn = percent == 100 || base::rand::scale(exec.live.random(), 100) < percent;
         // A copy is copied no further: two rules could go round in circles.
-        if !drawn || exec.txn.is_copy {
+        if !drawn || exec.txn.mirror.is_copy {
             return Flow::Next;
         }
         let req = &exec.txn.req;
@@ -79,5 +79,5 @@ fn value(reading: &mut Reading<'_, '_>, missing: &str) -> Result<(String, usize)
 fn copy(exec: &mut Exec<'_>, backend: u32, most: u64) {
     let mut head = Head::request();
     head.copy_from(&exec.txn.req);
-    exec.txn.copies.push(Copied { backend, head, most });
+    exec.txn.mirror.copies.push(Copied { backend, head, most });
 }

@@ -273,3 +273,26 @@ fn each_copy_has_one_end() {
         at_rest(&stage);
     });
 }
+
+/// A copy goes where the configuration said that its request came under, however another one counts proxies.
+#[test]
+fn a_copy_outlives_a_reload_in_place() {
+    scene(&plain("http-request mirror m"), QUIET, |stage| async move {
+        stage.origin(S);
+        let came = mirror(&stage);
+        let request = post("/1/10", &content(1, 2000));
+        let (first, second) = request.split_at(1000);
+        let mut client = stage.client(FRONT).await;
+        let _ = client.send(first).await;
+        after(100).await;
+        let other = format!("backend new\n server x 127.0.9.9:1\n{}", plain("http-request set-header x y"));
+        stage.adopt(&other).expect("it is right");
+        assert_eq!(client.ask(second).await.status(), 200);
+        after(100).await;
+        assert_eq!((came.borrow().len(), counted(&stage)), (1, vec![("sent", 1)]));
+        ask(&stage, &get("/1/10")).await;
+        after(100).await;
+        assert_eq!(came.borrow().len(), 1);
+        at_rest(&stage);
+    });
+}

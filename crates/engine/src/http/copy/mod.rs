@@ -92,7 +92,7 @@ impl Order {
 /// Rules have run: the copies that they asked for begin, or wait for the body of the request.
 #[cold]
 pub(super) fn begin(stream: &mut Stream<'_>) {
-    for copied in std::mem::take(&mut stream.txn.copies) {
+    for copied in std::mem::take(&mut stream.txn.mirror.copies) {
         let body = stream.http.request_body;
         let Some(order) = Order::take(stream, copied) else { continue };
         match body {

@@ -33,7 +33,7 @@ pub(super) enum Fate {
 pub(super) async fn run(client: &mut Client, backend: u32) -> Fate {
     let mut stream = Stream::new(client);
     // No line in the log tells of it: its backend's counters do.
-    (stream.txn.is_copy, stream.txn.silent) = (true, true);
+    (stream.txn.mirror.is_copy, stream.txn.silent) = (true, true);
     stream.set_backend(backend);
     let fate = serve(&mut stream, backend).await;
     crate::finish::copy(&mut stream);

@@ -84,7 +84,8 @@ fn feed(far: &Socket, cx: &mut Context<'_>, left: &mut &[u8]) {
     while let Poll::Ready(Ok(1..)) = far.poll_recv(cx, &mut sink) {}
 }
 
-/// The facts of the original's client, for a connection of its own: what the copy does must not be seen there.
+/// The facts of the original's client, for a connection of its own: what the copy does must not be seen
+/// there.
 fn session(order: &Order) -> Session {
     let worker = &order.worker;
     Session {

@@ -12,7 +12,7 @@ use program::{Proxy, Server};
 
 use crate::check::health::Limits;
 use crate::check::text;
-use crate::{At, FarmWorker, state};
+use crate::{At, FarmWorker};
 
 /// Kinds of events that may be mailed.
 const KINDS: u32 = kind::STATE | kind::ADMIN | kind::CHECK;
@@ -94,7 +94,7 @@ fn result(server: &Server, event: &Event, checked: &Checked) -> String {
 
 /// What is left when a server has changed.
 fn left(worker: &FarmWorker, at: At, event: &Event) -> String {
-    let rest = state::rest(worker, at);
+    let rest = super::rest(worker, at);
     let (text::Left { active, backup }, sessions, queued) = (rest.left, rest.sessions, rest.queued);
     let requeued = match &event.detail {
         Detail::State { requeued, .. } | Detail::Admin { requeued, .. } => *requeued,
