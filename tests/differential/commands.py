@@ -55,7 +55,7 @@ ALIKE = [
     (r"", r"Unknown command: .*(\n  .*)*", "Unknown command"),
     (r"^(show )?(foo|ssl foo)$|^help foo|^\?$|^mcp$|^set anon foo|^show foo", r"^  .*$", "  ..."),
     # Which of these there are is a question of the build, or of what is not done yet; their own tests look at them.
-    (r"^help", r"^  (acme [\w -]+|set var|reload in-place|clear cache|show (cache|peers|quic|resolvers|trace)|trace)$\n", ""),
+    (r"^help", r"^  (acme [\w -]+|set var|reload in-place|clear cache|show (cache|mirror|peers|quic|resolvers|trace)|trace)$\n", ""),
     (r"^show (ssl|info)", r"\b[0-9A-F]{40}\b", "SHA1"),
     (r"^show stat.*typed", r"\b(chkfail|lastchg|downtime|check_duration|need_conn_est|h1_total_connections|h1_total_streams)(\.\S+?:\w+:)\d{1,2}\b", r"\1\2..."),
     (r"^show servers conn", r"^(app/a(?: \S+){7}) \d+ \d+ ", r"\1 N N "),

@@ -1,12 +1,13 @@
 //! `mailers` sections and `email-alert` (manual, section 12.3).
 //!
-//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does.
-//! Without a script nothing is ever sent, which is what HAProxy does, too.
+//! HAProxy 3.5 sends no mail of its own: a Lua script reads these settings and does. Here the process does,
+//! unless a script has said that it will (`core.use_native_mailers_config`).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use program::mail::Mail;
+use model::mail::{Mail, Mailer};
 
 use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Span, Style, Word};
@@ -21,7 +22,7 @@ pub(crate) struct MailersDraft {
     pub name: Box<str>,
     span: Span,
     timeout: Duration,
-    servers: Vec<(Box<str>, Box<str>)>,
+    mailers: Vec<Mailer>,
 }
 
 /// `timeout mail` unless said.
@@ -47,7 +48,7 @@ pub(crate) fn header(
         notes.push(Diagnostic::alert(span, text).styled(Style::Titled));
         return None;
     }
-    Some(MailersDraft { name: name.into(), span: section.span(), timeout: TIMEOUT, servers: Vec::new() })
+    Some(MailersDraft { name: name.into(), span: section.span(), timeout: TIMEOUT, mailers: Vec::new() })
 }
 
 /// One line of a section.
@@ -90,7 +91,8 @@ fn mailer(s: &mut Statement<'_>, draft: &mut MailersDraft) -> Step {
             };
             // Names are looked up once, while the configuration is read.
             if let Some(ip) = crate::resolve::ip(&address.host) {
-                draft.servers.push((name.text().into(), format!("{ip}:{port}").into()));
+                let address = SocketAddr::new(ip, port);
+                draft.mailers.push(Mailer { name: name.text().into(), address });
             }
             Ok(())
         }
@@ -116,7 +118,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[entry(
     "email-alert",
     Places::ALL,
     alert,
-    "Mail about servers that change their state, sent by a Lua script.",
+    "Mail about servers that change their state.",
     "email-alert to admin@example.com",
 )];
 
@@ -161,8 +163,8 @@ pub(crate) fn check(known: &[MailersDraft], p: &Draft, notes: &mut Diagnostics) 
     }
 }
 
-/// What scripts are told of it, if it is complete.
-pub(crate) fn mail(known: &[MailersDraft], p: &Draft, checks: bool) -> Option<Arc<Mail>> {
+/// What a proxy says of mail, if it is complete. `by_script`: a script sends it.
+pub(crate) fn mail(known: &[MailersDraft], p: &Draft, by_script: bool) -> Option<Arc<Mail>> {
     const ALERT: u8 = 1;
     let alert = &p.alert;
     let section =
@@ -172,9 +174,10 @@ pub(crate) fn mail(known: &[MailersDraft], p: &Draft, checks: bool) -> Option<Ar
         to: alert.to.clone()?,
         hostname: alert.hostname.clone().unwrap_or_else(crate::global::process::hostname),
         level: alert.level.unwrap_or(ALERT),
-        checks,
+        checks: p.options.log_health_checks,
         timeout: section.timeout,
-        servers: section.servers.clone(),
+        mailers: section.mailers.clone(),
+        by_script,
     }))
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Declared {
     pub configured: Vec<model::server::Configured>,
     /// Rules name it.
     pub referenced: Cell<bool>,
+    /// Rules copy requests for it.
+    pub mirror: Cell<bool>,
     /// The servers that rules name.
     pub named: RefCell<HashSet<usize>>,
     /// `mode`.
@@ -354,6 +356,25 @@ impl Names for Resolver<'_> {
         let at = self.declared.iter().position(|d| d.is_back && *d.name == *name);
         at.and_then(|i| u32::try_from(i).ok())
             .ok_or_else(|| Fault::new(format!("unable to find required use_backend: '{name}'")))
+    }
+
+    fn mirror(&self, name: &str) -> Result<(Arc<Proxy>, u32), Fault> {
+        let found = self.declared.iter().enumerate().find(|(_, d)| d.is_back && *d.name == *name);
+        let found = found.and_then(|(at, d)| Some((d, u32::try_from(at).ok()?)));
+        let Some((proxy, at)) = found else {
+            let near = syntax::nearest(name, self.declared.iter().filter(|d| d.is_back).map(|d| &*d.name));
+            let fault = Fault::new(format!("unable to find backend '{name}'"));
+            return Err(match near {
+                Some(near) => fault.help(format!("did you mean '{near}' maybe ?")),
+                None => fault,
+            });
+        };
+        if proxy.mode != program::Mode::Http {
+            return Err(Fault::new(format!("backend '{name}' is not of 'mode http'")));
+        }
+        proxy.referenced.set(true);
+        proxy.mirror.set(true);
+        Ok((proxy.state.clone(), at))
     }
 
     fn bandwidth(&self, name: &str) -> Result<Arc<lang::bandwidth::Bwlim>, Fault> {

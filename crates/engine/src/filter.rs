@@ -55,13 +55,18 @@ pub fn stopped(stream: &mut Stream<'_>) {
 fn gates(stream: &mut Stream<'_>, side: Side) -> Vec<(u32, Data)> {
     let traced = trace::is_traced(stream);
     let kept = stream.txn.caching.storing.take_if(|_| side == Side::Response);
-    if stream.txn.bandwidth.is_empty() && !traced && kept.is_none() {
+    let upload = side == Side::Request;
+    let copied = upload && !stream.tees.is_empty();
+    if stream.txn.bandwidth.is_empty() && !traced && kept.is_none() && !copied {
         return Vec::new();
     }
     let mut gates: Vec<(u32, Box<dyn Gate>)> = trace::filters(stream, side);
     // What is kept is what the server sent: filters see it again when it answers.
     gates.extend(kept.map(|kept| (0, Box::new(keep::Keep::new(kept)) as Box<dyn Gate>)));
-    let upload = side == Side::Request;
+    if copied {
+        // A copy is of what the client sent, as its head is.
+        gates.extend(std::mem::take(&mut stream.tees).into_iter().map(|tee| (0, tee)));
+    }
     let mut rest = Vec::new();
     for limit in std::mem::take(&mut stream.txn.bandwidth) {
         match limit.upload == upload {

@@ -46,6 +46,25 @@ pub fn run(stream: &mut Stream<'_>) {
     count_end(stream, logged);
 }
 
+/// Counts what a copy did, for its backend and its server alone.
+pub fn copy(stream: &mut Stream<'_>) {
+    stream.txn.times.ended = Some(rt::now());
+    count_upload(stream);
+    stream.note_streams();
+    let (worker, txn) = (stream.worker.index, &*stream.txn);
+    count_wire(stream);
+    stream.backend().state.back.counters.of(worker).bytes.add(&txn.up, &txn.down);
+    if let Some(place) = &stream.place {
+        place.config().state.counters.of(worker).bytes.add(&txn.up, &txn.down);
+    }
+    if txn.has_req {
+        stream.backend().state.back.counters.of(worker).requests.inc();
+        count_behind(stream, (txn.status > 0).then(|| status_class(txn.status)));
+    }
+    crate::filter::stopped(stream);
+    stream.release();
+}
+
 /// Tells that a stream is over, and if it did not end well.
 fn over(stream: &Stream<'_>) {
     let (at, events) = (&trace::STREAM, trace::stream::ERR);
@@ -143,14 +162,20 @@ fn count(stream: &Stream<'_>) {
     if let Some(c) = class {
         f.responses[c].inc();
     }
-    let back = stream.backend();
-    let b = back.state.back.counters.of(worker);
     if txn.backend.is_none() {
         return;
     }
     if txn.has_req && !hinted {
-        b.requests.inc();
+        stream.backend().state.back.counters.of(worker).requests.inc();
     }
+    count_behind(stream, class);
+}
+
+/// Counts a response by its class, and what it took, for the backend and the server.
+fn count_behind(stream: &Stream<'_>, class: Option<usize>) {
+    let (worker, txn) = (stream.worker.index, &*stream.txn);
+    let back = stream.backend();
+    let b = back.state.back.counters.of(worker);
     if let Some(c) = class {
         b.responses[c].inc();
     }

@@ -38,6 +38,7 @@ pub mod departure;
 pub mod inner;
 pub mod lines;
 pub mod live;
+pub mod mail;
 mod naming;
 pub mod responder;
 

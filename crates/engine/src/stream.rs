@@ -12,7 +12,7 @@ use farm::pool::Fit;
 use farm::queue::Place;
 use lang::action::Exec;
 use lang::env::Side;
-use lang::filter::Moment;
+use lang::filter::{Gate, Moment};
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
 use link::chain::Chain;
@@ -110,6 +110,8 @@ pub struct Stream<'c> {
     pub server_timer: Timer,
     /// Filters at work on it.
     pub filters: Option<Box<Filters>>,
+    /// What sees the request's body for copies of it.
+    pub tees: Vec<Box<dyn Gate>>,
     /// What the response's data will pass through.
     pub down_chain: Option<(Box<Chain>, Outer)>,
     /// A service that takes the place of a server.
@@ -122,7 +124,7 @@ pub struct Stream<'c> {
 }
 
 /// What an HTTP stream knows of its two connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Http {
     /// What the client's persistence cookie said.
     pub cookie: crate::remembered::Known,
@@ -199,39 +201,12 @@ impl<'c> Stream<'c> {
             to_server: None,
             to_client: None,
             local_body: None,
-            http: Http {
-                cookie: Default::default(),
-                edited: false,
-                client_keeps: false,
-                server_keeps: false,
-                server_ends: false,
-                next_keeps: false,
-                request_body: Body::None,
-                response_body: Body::None,
-                body_received: true,
-                after_failed: false,
-                client_left: false,
-                left_early: false,
-                misled: false,
-                buffered: false,
-                dismissed: false,
-                whole: false,
-                last: false,
-                response_ended: false,
-                as_tcp: false,
-                contacted: false,
-                only_h1: false,
-                told_early: false,
-                refused_early: false,
-                answered: false,
-                request_added: 0,
-                response_added: 0,
-                counted: false,
-            },
+            http: Http { body_received: true, ..Http::default() },
             upload: Half::new(Framing::Length(0)),
             heard: rt::now(),
             server_timer: Timer::new(),
             filters: None,
+            tees: Vec::new(),
             down_chain: None,
             service: None,
             pending: Vec::new(),

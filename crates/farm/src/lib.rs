@@ -23,6 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base::fleet::{Fleet, Held, Pin};
 use lang::Env;
+use model::mail::Letter;
 use model::server::{Op, admin};
 use model::term::Cause;
 use model::{Conn, Txn};
@@ -152,6 +153,9 @@ pub trait Above {
 
     /// A line on standard error, where there is one to read it.
     fn console(&self, word: &str, text: &str);
+
+    /// A mail about a server, which is to be sent to each mailer that it names.
+    fn mail(&self, letter: Letter);
 
     /// Ends the sessions of this worker whose backend is `proxy`, and whose server `of` names.
     fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool);

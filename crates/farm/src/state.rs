@@ -6,6 +6,7 @@
 //! the servers that track this one. Changes are rare, so they happen one at a time, under one lock of the
 //! process; nothing on the way of a request takes it unless `observe` decides that a server failed.
 
+mod mail;
 mod naming;
 pub(crate) mod told;
 
@@ -469,16 +470,7 @@ impl<'w> Changes<'w> {
     }
 
     fn rest(&self, at: At) -> Rest {
-        let shared = &self.worker.farm;
-        let proxy = shared.program.proxy(at.proxy);
-        let servers = &proxy.servers;
-        let count = |backup| servers.iter().filter(|s| s.backup == backup && s.state.is_usable()).count();
-        Rest {
-            left: Left { active: count(false), backup: count(true) },
-            sessions: self.server(at).state.served.load(Relaxed),
-            requeued: 0,
-            queued: shared.backend(at.proxy).slots[at.server as usize].queue.len(),
-        }
+        rest(self.worker, at)
     }
 
     fn line(&self, at: At, level: u8, what: &str) {
@@ -513,6 +505,20 @@ impl<'w> Changes<'w> {
         }
         all.reverse();
         all
+    }
+}
+
+/// What a server leaves behind as it is now.
+pub(crate) fn rest(worker: &FarmWorker, at: At) -> Rest {
+    let shared = &worker.farm;
+    let proxy = shared.program.proxy(at.proxy);
+    let servers = &proxy.servers;
+    let count = |backup| servers.iter().filter(|s| s.backup == backup && s.state.is_usable()).count();
+    Rest {
+        left: Left { active: count(false), backup: count(true) },
+        sessions: shared.program.server(at.proxy, at.server).state.served.load(Relaxed),
+        requeued: 0,
+        queued: shared.backend(at.proxy).slots[at.server as usize].queue.len(),
     }
 }
 

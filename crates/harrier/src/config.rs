@@ -71,11 +71,12 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     }
     let mut reading = syntax::read(files, environment(args), grammar());
     let mut registry = crate::extensions::registry();
-    let options = options(args);
+    let mut options = options(args);
     let sources = reading.sources.clone();
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
     let Some(home) = visit(compile::folder(&reading)) else { return Err(Unusable::Exit(1)) };
     let scripts = lua::load(&mut reading, &mut registry, world.workers);
+    options.mail_by_script = scripts.as_ref().is_some_and(|scripts| scripts.send_mail());
     let mut outcome = compile::compile(reading, &registry, world, &options);
     let preload = outcome.program.as_ref().map(admin::preload::read).unwrap_or_default();
     for note in &preload.notes {
@@ -252,6 +253,7 @@ fn options(args: &Args) -> compile::Options {
         localpeer: args.localpeer.as_deref().map(Into::into),
         trust_servers: args.trust_servers,
         fork_wanted: args.fork_wanted,
+        mail_by_script: false,
     }
 }
 

@@ -148,6 +148,14 @@ pub trait Names {
     /// No such backend.
     fn backend_index(&self, name: &str) -> Result<u32, Fault>;
 
+    /// The backend that `mirror` names: its state, and the number under which the engine finds it.
+    ///
+    /// # Errors
+    /// There is none, or it is none of HTTP.
+    fn mirror(&self, name: &str) -> Result<(Arc<Proxy>, u32), Fault> {
+        Err(Fault::new(format!("unable to find backend '{name}'")))
+    }
+
     /// The number under which the engine finds a `resolvers` section.
     ///
     /// # Errors

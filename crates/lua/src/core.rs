@@ -24,7 +24,6 @@ pub const BOUND: &[Bound] = &[
     ("core.tokenize", 0, tokenize),
     ("core.get_var", 0, get_var),
     ("core.get_info", 0, get_info),
-    ("core.use_native_mailers_config", 0, |_| nothing()),
     ("text", 0, text),
     ("raise", 0, raise),
     ("waker", 0, waker),

@@ -246,6 +246,11 @@ fn interned(text: &str) -> &'static str {
 }
 
 impl Loaded {
+    /// Whether scripts send the mails about servers.
+    pub fn send_mail(&self) -> bool {
+        self.registered.values().any(|registered| registered.lock().mail)
+    }
+
     /// Services for the engine.
     pub fn services(&self) -> Services {
         self.services.clone()

@@ -148,8 +148,8 @@ fn get_mailers(args: &mut Args<'_>) -> Outcome {
     let table = || {
         let table = args.lua().create_table()?;
         let servers = args.lua().create_table()?;
-        for (name, address) in &mail.servers {
-            servers.raw_set(&**name, &**address)?;
+        for model::mail::Mailer { name, address } in &mail.mailers {
+            servers.raw_set(&**name, format!("{}:{}", address.ip(), address.port()))?;
         }
         table.raw_set("track_server_health", mail.checks)?;
         table.raw_set("log_level", mail.level)?;

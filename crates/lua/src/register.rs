@@ -22,6 +22,7 @@ pub const BOUND: &[Bound] = &[
     ("core.register_init", 0, init),
     ("core.register_task", 0, task),
     ("core.register_filter", 0, filter),
+    ("core.use_native_mailers_config", 0, mail),
 ];
 
 /// The most that one state registers of each kind.
@@ -49,6 +50,8 @@ pub struct Registered {
     pub inits: Vec<Function>,
     /// Tasks that begin when the process serves.
     pub tasks: Vec<Task>,
+    /// They send the mails about servers (`email-alert`).
+    pub mail: bool,
     /// Files are being read.
     pub open: bool,
 }
@@ -67,6 +70,11 @@ fn with<R>(args: &Args<'_>, what: &str, work: impl FnOnce(&mut Registered) -> R)
         return Err(format!("{what}: too many registrations"));
     }
     Ok(work(&mut registered))
+}
+
+fn mail(args: &mut Args<'_>) -> Outcome {
+    with(args, "use_native_mailers_config", |all| all.mail = true)?;
+    nothing()
 }
 
 fn action(args: &mut Args<'_>) -> Outcome {

@@ -51,6 +51,8 @@ pub struct ProxyTerms {
     pub all_backups: bool,
     /// Rules name it, so that it can't be deleted.
     pub referenced: bool,
+    /// Rules copy requests for it.
+    pub mirror: bool,
 }
 
 /// What becomes of a server.
@@ -118,6 +120,7 @@ impl ProxyTerms {
         *back.servers.write() = self.servers;
         back.all_backups.store(self.all_backups, Relaxed);
         back.referenced.store(self.referenced, Relaxed);
+        back.is_mirror.store(self.mirror, Relaxed);
     }
 }
 

@@ -165,6 +165,24 @@ impl Conn {
         }
     }
 
+    /// What is known of the client, for a connection that stands for it.
+    pub fn copy(&self, serial: u64) -> Conn {
+        let copy =
+            Conn::new(serial, self.frontend.get(), self.listener.get(), self.accepted, self.accept_date);
+        copy.tls.set(self.tls.get());
+        copy.src.set(self.src.get());
+        copy.dst.set(self.dst.get());
+        copy.fc_src.set(self.fc_src.get());
+        copy.fc_dst.set(self.fc_dst.get());
+        copy.http_major.set(self.http_major.get());
+        copy.handshake_done.set(self.handshake_done.get());
+        copy.proxy_header.replace(self.proxy_header.borrow().clone());
+        if let Some(secured) = self.secured() {
+            copy.set_secured(secured.clone());
+        }
+        copy
+    }
+
     /// Whether the addresses came from a PROXY header (`fc_rcvd_proxy`).
     pub fn received_proxy(&self) -> bool {
         self.proxy_header.borrow().is_some()

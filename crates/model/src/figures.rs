@@ -360,6 +360,8 @@ pub struct BackCounters {
     pub compression: CompressionCounters,
     /// Figures of caches.
     pub cache: CacheCounters,
+    /// Copies of requests for this backend.
+    pub mirror: crate::mirror::MirrorCounters,
 }
 
 impl BackCounters {
@@ -393,6 +395,7 @@ impl BackCounters {
             tls,
             compression,
             cache,
+            mirror,
         } = self;
         h1.clear(all);
         h2.clear(all);
@@ -402,6 +405,7 @@ impl BackCounters {
         if all {
             compression.clear();
             cache.clear();
+            mirror.clear();
             bytes.clear();
             zero(responses);
             zero([

@@ -23,6 +23,8 @@ pub mod conn;
 pub mod counter;
 pub mod events;
 pub mod figures;
+pub mod mail;
+pub mod mirror;
 pub mod names;
 pub mod origin;
 pub mod peer;

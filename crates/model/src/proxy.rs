@@ -106,6 +106,10 @@ pub struct Back {
     pub removed: AtomicBool,
     /// Rules name it, so it can't be deleted.
     pub referenced: AtomicBool,
+    /// Rules copy requests for it.
+    pub is_mirror: AtomicBool,
+    /// Copies of requests that are under way to it.
+    pub mirrored: AtomicU32,
     /// Sliding averages of times.
     pub times: Averages,
     /// Figures.
@@ -207,6 +211,8 @@ impl Back {
             unpublished: AtomicBool::new(false),
             removed: AtomicBool::new(false),
             referenced: AtomicBool::new(false),
+            is_mirror: AtomicBool::new(false),
+            mirrored: AtomicU32::new(0),
             times: Averages::default(),
             counters: Sharded::new(workers),
             servers: RwLock::default(),

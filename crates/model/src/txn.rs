@@ -293,6 +293,8 @@ pub struct Txn {
     pub caching: crate::cached::Caching,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
+    /// What it has to do with copies of requests.
+    pub mirror: crate::mirror::Mirroring,
     /// What scripts keep with it, dropped with it.
     pub kept: RefCell<Option<Box<dyn std::any::Any>>>,
     /// What filters share with the rules that name them, dropped with it.
@@ -433,6 +435,7 @@ impl Default for Txn {
             stick: RefCell::default(),
             caching: Default::default(),
             bandwidth: Vec::new(),
+            mirror: Default::default(),
             kept: RefCell::default(),
             shared: RefCell::default(),
             queue_positions: (0, 0),
@@ -527,6 +530,7 @@ impl Txn {
             stick,
             caching,
             bandwidth,
+            mirror,
             kept,
             shared,
             queue_positions,
@@ -536,8 +540,7 @@ impl Txn {
         res.clear_as(Kind::Response);
         line.clear();
         (*log_number.get_mut(), *counted.get_mut()) = (0, 0);
-        origin.take();
-        (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
+        (*origin.get_mut(), *unique_id.get_mut(), *kept.get_mut()) = Default::default();
         shared.get_mut().clear();
         [req_captures, res_captures].into_iter().for_each(|captures| captures.get_mut().clear());
         [txn_vars, req_vars, res_vars, check_vars].into_iter().for_each(|vars| vars.get_mut().clear());
@@ -549,8 +552,8 @@ impl Txn {
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
-        (*meanwhile, *status, *client_stream, *server_conn, *server_secured) = Default::default();
-        (*decisions, *overrides, *req_cookie, *res_cookie, *responding, *queue_positions) =
+        (*meanwhile, *status, *client_stream, *server_conn, *server_secured, *responding) =
             Default::default();
+        (*decisions, *overrides, *req_cookie, *res_cookie, *queue_positions, *mirror) = Default::default();
     }
 }

@@ -184,6 +184,10 @@ pub struct World {
     pub set_vars: parking_lot::Mutex<HashMap<u16, crate::vars::Owned>>,
     /// Those who want to be told of what happens to servers.
     pub events: crate::events::Subscribers,
+    /// Mails about servers that wait to be sent.
+    pub mails: crate::mail::Outbox,
+    /// What copies of requests hold.
+    pub mirrored: crate::mirror::Held,
     /// Held by whoever changes the state of a server, whichever configuration he knows it from.
     pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
@@ -226,6 +230,8 @@ impl World {
             vars: ProcVars::default(),
             set_vars: Default::default(),
             events: Default::default(),
+            mails: Default::default(),
+            mirrored: Default::default(),
             changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),

@@ -16,7 +16,6 @@ pub mod forward;
 pub mod global;
 pub mod listener;
 pub mod log;
-pub mod mail;
 pub mod names;
 pub mod options;
 pub mod peers;

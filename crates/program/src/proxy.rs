@@ -80,7 +80,7 @@ pub struct Proxy {
     /// Flags.
     pub options: Options,
     /// `email-alert`, where it is complete.
-    pub mail: Option<Arc<crate::mail::Mail>>,
+    pub mail: Option<Arc<model::mail::Mail>>,
     /// `use-fcgi-app`.
     pub fcgi: Option<crate::fcgi::Application>,
     /// Rule sets.

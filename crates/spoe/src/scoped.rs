@@ -78,6 +78,10 @@ impl Names for Scoped<'_> {
         self.names.backend_index(name)
     }
 
+    fn mirror(&self, name: &str) -> Result<(Arc<Proxy>, u32), Fault> {
+        self.names.mirror(name)
+    }
+
     fn resolvers(&self, name: &str) -> Result<u32, Fault> {
         self.names.resolvers(name)
     }

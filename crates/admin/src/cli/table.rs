@@ -119,6 +119,7 @@ const FAMILIES: &[&[Command]] = &[
     c::frontend::COMMANDS,
     c::inside::COMMANDS,
     c::limits::COMMANDS,
+    c::mirror::COMMANDS,
     c::patterns::COMMANDS,
     c::peers::COMMANDS,
     c::pools::COMMANDS,

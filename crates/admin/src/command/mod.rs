@@ -16,6 +16,7 @@ pub mod fds;
 pub mod frontend;
 pub mod inside;
 pub mod limits;
+pub mod mirror;
 pub mod patterns;
 pub mod peers;
 pub mod pools;

@@ -91,6 +91,7 @@ impl Pieces for Scrape {
         }
         let more = self.lines(&mut text);
         if !more {
+            self.mirrors(&mut text);
             self.tables(&mut text);
             self.resolvers(&mut text);
             if self.format == Format::OpenMetrics {
@@ -201,6 +202,31 @@ impl Scrape {
 }
 
 impl Scrape {
+    /// What became of copies of requests, which is ours; nothing where no rule makes any.
+    fn mirrors(&self, out: &mut String) {
+        const CURRENT: &str = "haproxy_backend_mirror_current";
+        const TOTAL: &str = "haproxy_backend_mirror_copies_total";
+        let backends = crate::command::mirror::backends(&self.shared.program);
+        if !self.asked.wants_scope(Scope::Backend) || backends.is_empty() {
+            return;
+        }
+        if self.asked.wants(CURRENT) {
+            heading(out, self.format, CURRENT, "Copies of requests that are under way", false);
+            for (name, state) in &backends {
+                let current = state.back.mirrored.load(std::sync::atomic::Ordering::Relaxed);
+                let _ = writeln!(out, "{CURRENT}{{proxy=\"{name}\"}} {current}");
+            }
+        }
+        if self.asked.wants(TOTAL) {
+            heading(out, self.format, TOTAL, "Copies of requests, by what became of them", true);
+            for (name, state) in &backends {
+                for (fate, sum) in crate::command::mirror::sums(&state.back) {
+                    let _ = writeln!(out, "{TOTAL}{{proxy=\"{name}\",fate=\"{fate}\"}} {sum}");
+                }
+            }
+        }
+    }
+
     /// The figures of name servers.
     fn resolvers(&self, out: &mut String) {
         let sections = &self.shared.program.resolvers;

@@ -61,6 +61,7 @@ fn terms(declared: &mut Declared, draft: &Draft, proxy: &Proxy) -> ProxyTerms {
         },
         all_backups: proxy.options.allbackups,
         referenced: declared.referenced.get(),
+        mirror: declared.mirror.get(),
     }
 }
 

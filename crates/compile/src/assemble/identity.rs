@@ -206,6 +206,7 @@ pub(super) fn declare(
             servers,
             configured,
             referenced: Default::default(),
+            mirror: Default::default(),
             named: Default::default(),
             mode: p.mode,
         });

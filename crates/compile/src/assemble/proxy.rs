@@ -126,7 +126,7 @@ impl Assembly<'_> {
             mode: p.mode,
             disabled: p.disabled,
             description: p.description.clone(),
-            mail: crate::mailers::mail(&self.mailers, p, p.options.log_health_checks),
+            mail: crate::mailers::mail(&self.mailers, p, self.ground.options.mail_by_script),
             timeouts: p.timeouts,
             options: options(p, parsed.application.is_some()),
             fcgi: self.application(p, &parsed, notes),

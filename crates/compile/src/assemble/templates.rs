@@ -37,6 +37,7 @@ impl Assembly<'_> {
             servers: Vec::new(),
             configured: Vec::new(),
             referenced: Default::default(),
+            mirror: Default::default(),
             named: Default::default(),
             mode,
         });

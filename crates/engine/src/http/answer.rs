@@ -104,6 +104,9 @@ pub async fn hint(stream: &mut Stream<'_>, fields: &[u8]) {
 /// Lets a service answer.
 pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     let worker = stream.worker.clone();
+    if stream.txn.mirror.is_copy {
+        return Next::Close;
+    }
     let Some(service) = worker.shared.service(name) else {
         stream.end(Cause::Internal, Phase::Request);
         return refuse(stream, 503).await;
@@ -210,6 +213,11 @@ pub fn service_refused(stream: &mut Stream<'_>) {
 /// Sends an answer made of a [`Reply`]. Whoever asks later, the log line say, finds no response but its
 /// status as logged.
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    if stream.txn.mirror.is_copy {
+        // Nobody is there to be answered.
+        stream.txn.status = reply.status;
+        return Next::Close;
+    }
     let next = make(stream, reply).await;
     stream.txn.has_res = false;
     next

@@ -69,7 +69,8 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     stream.client.timer.set(silence::deadline(stream));
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     let early = stream.upstream.as_ref().is_some_and(|up| up.early_end() == Some(Early::Open));
-    if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
+    let copied = stream.txn.mirror.is_copy;
+    if (back.retry_on.needs_request() || multiplexed || early || copied) && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
     count_early(stream);

@@ -8,6 +8,7 @@ use program::Proxy;
 use rt::Buf;
 use wire::head::Known;
 use wire::http1::ParseError;
+use wire::method::Method;
 
 use super::awaiting::{Event, Wait};
 use super::forward::count_came;
@@ -65,7 +66,9 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
             Wait::Failed(Some(400))
         }
         Event::BadBody => {
-            stream.frontend().state.front.counters.of(stream.worker.index).req_errors.inc();
+            if !stream.txn.mirror.is_copy {
+                stream.frontend().state.front.counters.of(stream.worker.index).req_errors.inc();
+            }
             stream.end(Cause::Proxy, Phase::Headers);
             stream.txn.status = 400;
             Wait::Failed(None)
@@ -113,6 +116,11 @@ fn server_closed(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
         return Wait::Retry;
     }
     let reused = stream.upstream.as_ref().is_some_and(|u| u.reused);
+    // Nobody else tries a copy again; one that changes nothing may come twice.
+    let safe = matches!(stream.txn.req.method_id(), Method::Get | Method::Head | Method::Options);
+    if stream.txn.mirror.is_copy && safe && reused && !received && may_retry(stream, back) {
+        return Wait::Retry;
+    }
     if reused && !received && !(retry.empty_response && is_kept(stream)) {
         // What was lost on a connection that had served others is the client's to try again, unless that was
         // to be done here, and was in vain.

@@ -10,6 +10,7 @@ pub mod cacheable;
 mod cached;
 pub(crate) mod captures;
 mod cgi;
+mod copy;
 pub mod early;
 pub mod exchange;
 mod failed;

@@ -320,6 +320,9 @@ pub fn count_error(stream: &Stream<'_>) {
 }
 
 pub fn count_front_error(stream: &Stream<'_>) {
+    if stream.txn.mirror.is_copy {
+        return;
+    }
     let worker = stream.worker.index;
     let proxy = stream.frontend();
     proxy.state.front.counters.of(worker).req_errors.inc();

@@ -13,7 +13,7 @@ use program::options::RestrictNames;
 use rt::Mono;
 
 use super::exchange::Step;
-use super::{Next, answer, early, replaced, wait};
+use super::{Next, answer, copy, early, replaced, wait};
 use crate::filters::{Met, Whose};
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
@@ -169,7 +169,11 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     bound_rewrites(stream, side);
     let deadline = inspect.map(|d| rt::now() + d);
     let mut bench = Message { stream, side, deadline, paused: false, hints: Vec::new() };
-    ruling::run(&mut bench, rules, inspect.is_none()).await.map_or(Step::Go, Step::Done)
+    let step = ruling::run(&mut bench, rules, inspect.is_none()).await.map_or(Step::Go, Step::Done);
+    if !stream.txn.mirror.copies.is_empty() {
+        copy::begin(stream);
+    }
+    step
 }
 
 /// Asks the filters of the stream.
@@ -475,9 +479,11 @@ pub async fn failed_after(stream: &mut Stream<'_>) -> Next {
 fn count_internal_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let front = stream.frontend();
-    front.state.front.counters.of(worker).internal_errors.inc();
-    let listener = &front.binds[stream.client.listener as usize].state;
-    listener.counters.of(worker).internal_errors.inc();
+    if !stream.txn.mirror.is_copy {
+        front.state.front.counters.of(worker).internal_errors.inc();
+        let listener = &front.binds[stream.client.listener as usize].state;
+        listener.counters.of(worker).internal_errors.inc();
+    }
     if stream.txn.backend.is_some() {
         stream.backend().state.back.counters.of(worker).internal_errors.inc();
     }
@@ -503,7 +509,10 @@ pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
     let counters = front.state.front.counters.of(worker);
     let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
     let back = back.as_ref().map(|b| b.state.back.counters.of(worker));
-    if response {
+    if stream.txn.mirror.is_copy {
+        // The frontend has not refused it.
+        back.into_iter().for_each(|b| b.denied_req.inc());
+    } else if response {
         counters.denied_resp.inc();
         listener.counters.of(worker).denied_resp.inc();
         if let Some(b) = back {

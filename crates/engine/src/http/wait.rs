@@ -274,8 +274,10 @@ pub fn note_request(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> 
         Waited::Enough => Ok(()),
         Waited::Late => {
             stream.end(Cause::ClientTimeout, Phase::Request);
-            let worker = stream.worker.index;
-            stream.frontend().state.front.counters.of(worker).req_errors.inc();
+            if !stream.txn.mirror.is_copy {
+                let worker = stream.worker.index;
+                stream.frontend().state.front.counters.of(worker).req_errors.inc();
+            }
             Err(408)
         }
         Waited::Malformed => {

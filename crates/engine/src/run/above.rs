@@ -3,6 +3,7 @@
 use farm::{Above, Seen};
 use lang::Env;
 use lang::env::Side;
+use model::mail::Letter;
 use model::term::Cause;
 
 use crate::lines;
@@ -20,6 +21,10 @@ impl Above for ToWorker {
 
     fn console(&self, word: &str, text: &str) {
         with_worker(|w| lines::console(w, word, text));
+    }
+
+    fn mail(&self, letter: Letter) {
+        with_worker(|w| crate::mail::post(w, letter));
     }
 
     fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool) {

@@ -17,19 +17,27 @@ pub enum Kind {
 
 /// `, reason: Layer7 wrong status, code: 500, info: "...", check duration: 0ms`.
 pub fn reason(result: &CheckResult) -> String {
-    let mut out = format!(", reason: {}", result.status.text());
-    if result.status.has_code() {
-        let _ = write!(out, ", code: {}", result.code);
-    }
+    let mut out = cause(result);
     if !result.detail.is_empty() {
         out.push_str(", info: \"");
         escape(&result.detail, &mut out);
         out.push('"');
     }
-    if result.status != CheckStatus::Analyzed {
-        let _ = write!(out, ", check duration: {}ms", result.duration_ms);
+    out + &duration(result)
+}
+
+/// The first part of a reason: `, reason: Layer7 wrong status, code: 500`.
+pub(crate) fn cause(result: &CheckResult) -> String {
+    let code = if result.status.has_code() { format!(", code: {}", result.code) } else { String::new() };
+    format!(", reason: {}{code}", result.status.text())
+}
+
+/// The last part of a reason: `, check duration: 0ms`.
+pub(crate) fn duration(result: &CheckResult) -> String {
+    match result.status {
+        CheckStatus::Analyzed => String::new(),
+        _ => format!(", check duration: {}ms", result.duration_ms),
     }
-    out
 }
 
 /// Appends what a peer said, with everything but plain printable characters as `<0A>`: it must not end the
@@ -42,6 +50,15 @@ fn escape(text: &str, out: &mut String) {
             }
             _ => out.push(char::from(byte)),
         }
+    }
+}
+
+/// How a check went.
+pub(crate) fn outcome(status: CheckStatus) -> &'static str {
+    match status {
+        CheckStatus::L7OkCond => "conditionally succeeded",
+        s if s.passed() => "succeeded",
+        _ => "failed",
     }
 }
 
@@ -59,11 +76,7 @@ pub fn checked(
         Kind::Agent => "Agent",
     };
     let backup = if backup { "backup " } else { "" };
-    let how = match result.status {
-        CheckStatus::L7OkCond => "conditionally succeeded",
-        s if s.passed() => "succeeded",
-        _ => "failed",
-    };
+    let how = outcome(result.status);
     let (at, of) = limits.progress(value);
     let state = if limits.is_up(value) { "UP" } else { "DOWN" };
     let (proxy, server) = name;

@@ -13,7 +13,7 @@ use super::text::{self, Kind};
 use super::words::{Report, Weight};
 use crate::At;
 use crate::FarmWorker;
-use crate::state::told::tell;
+use crate::state::told::{self, tell};
 use crate::state::{Changes, limits};
 use program::log::level;
 
@@ -145,7 +145,8 @@ fn count(
         }
     }
     if let Some(verdict) = verdict {
-        if worker.farm.program.world.events.wants(events::kind::STATE) {
+        // What a line of its own tells of checks is told once, as in HAProxy.
+        if !proxy.options.log_health_checks && told::is_wanted(worker, at, events::kind::STATE) {
             changes.led_by(told());
         }
         changes.settle(at, verdict, other(&server, kind), &why);

@@ -3,26 +3,34 @@
 use model::events::{Checked, Detail, Event, kind};
 use model::server::Op;
 
-use super::Changes;
+use super::{Changes, mail};
 use crate::{At, FarmWorker};
+
+/// Whether anybody wants to know of events of these kinds about a server, or mails are sent of them.
+pub(crate) fn is_wanted(worker: &FarmWorker, at: At, kinds: u32) -> bool {
+    let program = &worker.farm.program;
+    program.world.events.wants(kinds) || mail::is_sent(&program.proxy(at.proxy), kinds)
+}
 
 /// Tells of a server, if anybody wants to know.
 pub(crate) fn tell(worker: &FarmWorker, at: At, kind: u32, detail: impl FnOnce() -> Detail) {
-    let events = &worker.farm.program.world.events;
-    if !events.wants(kind) {
+    if !is_wanted(worker, at, kind) {
         return;
     }
-    let proxy = worker.farm.program.proxy(at.proxy);
-    let Some(server) = worker.farm.program.find_server(at.proxy, at.server) else { return };
+    let program = &worker.farm.program;
+    let proxy = program.proxy(at.proxy);
+    let Some(server) = program.find_server(at.proxy, at.server) else { return };
     let state = &server.state;
     let revision = state.revision.load(std::sync::atomic::Ordering::Relaxed);
-    events.tell(&Event {
+    let event = Event {
         kind,
         proxy: ((*proxy.name).into(), proxy.state.id),
         server: ((*server.name).into(), state.id, revision),
         when: rt::wall().as_secs(),
         detail: detail(),
-    });
+    };
+    program.world.events.tell(&event);
+    mail::write(worker, at, &proxy, &event);
 }
 
 /// What led to a change of the operational state.

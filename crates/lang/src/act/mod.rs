@@ -9,6 +9,7 @@ mod cache;
 mod capture;
 mod fields;
 mod maps;
+mod mirror;
 mod normalize;
 mod packed;
 mod redirect;
@@ -41,6 +42,7 @@ pub const TABLES: &[&[ActionDef]] = &[
     cache::ACTIONS,
     fields::ACTIONS,
     maps::ACTIONS,
+    mirror::ACTIONS,
     normalize::ACTIONS,
     packed::ACTIONS,
     redirect::ACTIONS,

@@ -255,8 +255,9 @@ impl Half {
             Framing::Chunked(scanner) => {
                 let (used, end) = scanner.frame(b.filled()).map_err(|_| Break::Malformed)?;
                 self.ended = end;
-                let trailers = scanner.take_trailers();
-                if end && !trailers.is_empty() && !self.bare {
+                // Before the end the scanner still gathers them.
+                let trailers = if end { scanner.take_trailers() } else { Vec::new() };
+                if !trailers.is_empty() && !self.bare {
                     rewritten.note_trailers(&trailers);
                 }
                 used

@@ -7,9 +7,10 @@ use crate::head::{Head, Known};
 use crate::method::{Method, Version};
 
 /// The end of a body. A tunnel is none of these: whoever knows that one was opened asks no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Body {
     /// No body: RFC 9112 section 6.3 points 1 and 7, or a length of zero.
+    #[default]
     None,
     /// Content-Length: point 6.
     Length(u64),

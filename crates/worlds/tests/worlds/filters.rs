@@ -12,7 +12,9 @@ use lang::env::Side;
 use lang::filter::{Broken, Data, Filter, Maker, Moment, Moved, Rewriter};
 use lang::registry::FilterDef;
 use wire::head::Head;
-use worlds::{ALL, Answer, CALM, Climate, Peer, QUIET, Setup, Stage, content, explore_with, get};
+use worlds::{
+    ALL, Answer, CALM, Climate, Peer, QUIET, Setup, Stage, content, explore, explore_with, get, post_chunked,
+};
 
 use crate::upper;
 
@@ -324,5 +326,22 @@ fn a_stream_of_tcp_passes_filters_too() {
         let _ = client.send(b"hello").await;
         client.finish();
         assert_eq!(client.rest().await.0, doubled(&doubled(b"HELLO")));
+    });
+}
+
+/// Trailers that come in pieces pass a filter as they are.
+#[test]
+fn trailers_in_pieces_pass_filters_whole() {
+    let config = format!(
+        "listen p\n bind {FRONT}\n filter bwlim-in x default-limit 100m default-period 1s\n \
+         http-request set-bandwidth-limit x\n server s {S}"
+    );
+    explore(&config, CALM, |stage| async move {
+        stage.origin(S);
+        for _ in 0..9 {
+            let mut client = stage.client(FRONT).await;
+            let answer = client.ask(&post_chunked("/3/10", &content(3, 1001), 100)).await;
+            assert_eq!(answer.status(), 200);
+        }
     });
 }
