@@ -31,6 +31,8 @@ use crate::wait::Wait;
 /// All functions that scripts find.
 const BOUND: &[&[Bound]] = &[
     crate::core::BOUND,
+    crate::text::BOUND,
+    crate::certs::BOUND,
     crate::txn::BOUND,
     crate::http::BOUND,
     crate::samples::BOUND,
@@ -124,6 +126,12 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     // States are never dropped: what they hold may belong to threads that are gone by then.
     KEPT.lock().push(scripts.clone());
     let mut loaded = Loaded { scripts, registered, commands: Vec::new(), services: Vec::new() };
+    for words in loaded.said_twice() {
+        let text = format!(
+            "Trying to register CLI keyword 'lua.{words}' more than once. This will become a hard error in version 2.5."
+        );
+        reading.diagnostics.push(Diagnostic::plain(Level::Warning, text));
+    }
     loaded.announce(registry);
     Some(Arc::new(loaded))
 }
@@ -259,6 +267,20 @@ impl Loaded {
         bound.map(|spoken| Arc::new(spoken) as Arc<dyn Talk>).collect()
     }
 
+    /// The words of commands that one state has more than once.
+    fn said_twice(&self) -> Vec<String> {
+        let mut twice = Vec::new();
+        for registered in self.registered.values() {
+            let mut known: Vec<String> = Vec::new();
+            for (words, ..) in &registered.lock().commands {
+                let words = words.join(" ");
+                let found = if known.contains(&words) { &mut twice } else { &mut known };
+                found.push(words);
+            }
+        }
+        twice
+    }
+
     /// Puts what was registered where rules find it.
     fn announce(&mut self, registry: &mut Registry) {
         type ByName<K, F = Function> = BTreeMap<String, (K, Vec<(usize, F)>)>;
@@ -294,6 +316,8 @@ impl Loaded {
             for (words, usage, f) in &all.commands {
                 let key = words.join(" ");
                 let entry = commands.entry(key).or_insert(((words.clone(), usage.clone()), Vec::new()));
+                // The line of the first stays, and the last one runs.
+                entry.1.retain(|(known, _)| known != number);
                 entry.1.push((*number, f.clone()));
             }
         }

@@ -74,7 +74,8 @@ impl Run {
             over: None,
         };
         let work = || within(host, || self.thread.resume::<MultiValue>(args));
-        let (result, over) = timed(clock, &self.wake, work);
+        let wake = Some(&self.wake).filter(|_| self.yields && !self.free);
+        let (result, over) = timed(clock, (wake, self.yields), work);
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(began.elapsed());
         }

@@ -73,6 +73,23 @@ thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
 }
 
+/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and `shift`
+/// counts what stands before them.
+fn complaint(args: &Args<'_>, fault: &str, words: &[u8], shift: usize) -> String {
+    let words = String::from_utf8_lossy(words);
+    if let Some((_, rest)) = fault.split_once("expected ')' before '") {
+        let rest = rest.strip_suffix("')").or(rest.strip_suffix('\'')).unwrap_or(rest).trim_start_matches(',');
+        let before = words.trim_end_matches(')').strip_suffix(rest.trim_end_matches(')'));
+        let taken = before.map_or(0, |before| before.matches("',").count());
+        return args.bad(taken + 1 + shift, "Last argument expected");
+    }
+    if let Some((_, place)) = fault.split_once(" as type 'integer' at position ") {
+        let place = place.trim_end_matches(')').parse().unwrap_or(1);
+        return args.bad(usize::wrapping_add(place, shift), "integer expected");
+    }
+    args.bad(1, fault)
+}
+
 /// The words of a call as an argument list, each argument in quotes.
 fn list(args: &Args<'_>, first: usize, name: &str, out: &mut Vec<u8>) -> Result<(), String> {
     if args.len() < first {
@@ -160,6 +177,11 @@ fn none(args: &Args<'_>, text: bool) -> Outcome {
     }
 }
 
+/// What stands behind the next parenthesis that opens.
+fn second(text: &[u8]) -> &[u8] {
+    text.iter().position(|c| *c == b'(').and_then(|at| text.get(at + 1..)).unwrap_or_default()
+}
+
 /// Evaluates an expression for a script, on the host at hand if it is number `id`.
 fn evaluate(
     args: &Args<'_>,
@@ -180,7 +202,11 @@ fn evaluate(
             Err(_) => Ok(None),
         }
     });
-    match found.transpose().map_err(|text| args.bad(1, &text).replace("call", name))?.flatten() {
+    let words = second(text);
+    let words = if text.starts_with(b"str(),") { second(words) } else { words };
+    let shift = usize::from(text.starts_with(b"str(),"));
+    let told = |fault: String| complaint(args, &fault, words, shift).replace("'call'", &format!("'{name}'"));
+    match found.transpose().map_err(told)?.flatten() {
         Some(value) => give(lua, value),
         None => none(args, as_text),
     }
@@ -202,9 +228,6 @@ fn convert(args: &mut Args<'_>) -> Outcome {
     let id = u64::try_from(args.int(1)?).unwrap_or_default();
     let as_text = args.truth(2);
     let name = args.text(3)?;
-    if args.len() < 4 {
-        return none(args, as_text);
-    }
     let real = names().convs.get(&name).ok_or_else(|| format!("no converter '{name}'"))?;
     let mut text = format!("str(),{real}").into_bytes();
     list(args, 5, &name, &mut text)?;

@@ -11,7 +11,7 @@ use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, St
 use crate::clock::{TAG, tick};
 use crate::failure::PRELUDE;
 use crate::settings::Settings;
-use crate::value::{Args, Bound, Outcome};
+use crate::value::{Args, BARE, Bound, Outcome};
 
 /// A state.
 pub struct State {
@@ -94,11 +94,23 @@ fn bind(
     function: fn(&mut Args<'_>) -> Outcome,
 ) -> mlua::Result<Function> {
     let shown = name.rsplit('.').next().unwrap_or(name);
-    lua.create_function(move |lua, all: MultiValue| match function(&mut Args::new(lua, shown, shift, all)) {
-        Ok(mut values) => {
-            values.push_front(Value::Boolean(true));
-            Ok(values)
+    let counted = crate::counts::of(name);
+    lua.create_function(move |lua, all: MultiValue| {
+        let mut args = Args::new(lua, shown, shift, all);
+        let fits = counted.filter(|(least, most, _)| !(*least..=*most).contains(&args.len()));
+        let outcome = match fits {
+            Some((.., text)) => Err(text.to_owned()),
+            None => function(&mut args),
+        };
+        match outcome {
+            Ok(mut values) => {
+                values.push_front(Value::Boolean(true));
+                Ok(values)
+            }
+            Err(text) => match text.strip_prefix(BARE) {
+                Some(bare) => (false, bare, true).into_lua_multi(lua),
+                None => (false, text).into_lua_multi(lua),
+            },
         }
-        Err(text) => (false, text).into_lua_multi(lua),
     })
 }

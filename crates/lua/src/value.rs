@@ -153,6 +153,9 @@ pub fn give<T: mlua::IntoLuaMulti>(lua: &Lua, values: T) -> Outcome {
 /// Functions bound to Lua: name, arguments before those that messages count, function.
 pub type Bound = (&'static str, usize, fn(&mut Args<'_>) -> Outcome);
 
+/// Stands in front of what is said without the place in the script.
+pub const BARE: char = '\0';
+
 /// Nothing as a result.
 pub fn nothing() -> Outcome {
     Ok(MultiValue::new())
@@ -193,7 +196,8 @@ pub fn to_owned(value: &Value) -> Owned {
     match value {
         Value::Boolean(b) => Owned::Bool(*b),
         Value::Integer(i) => Owned::Int(*i),
-        Value::Number(f) => Owned::Int(*f as i64),
+        // As Lua has it, one with a fraction is no integer.
+        Value::Number(f) => Owned::Int(if f.fract() == 0.0 { *f as i64 } else { 0 }),
         Value::String(s) => Owned::Str(s.as_bytes().to_vec().into()),
         _ => Owned::Bool(false),
     }

@@ -98,6 +98,8 @@ fn empty_of(side: Side) -> Flowing {
         over: false,
         eom: false,
         http: true,
+        waits: false,
+        changed: false,
     }
 }
 
