@@ -117,9 +117,15 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     switch_off(&mut program, args);
     tell_sockets(&mut program);
     program.adopt();
+    let all = services_with(scripts.as_deref());
+    Ok(Loaded { program: Arc::new(program), services: all, scripts, quiet })
+}
+
+/// All services, with those of scripts.
+pub fn services_with(scripts: Option<&lua::Loaded>) -> Services {
     let mut all = services::all();
     all.extend(scripts.iter().flat_map(|scripts| scripts.services()));
-    Ok(Loaded { program: Arc::new(program), services: all, scripts, quiet })
+    all
 }
 
 /// What is said where nothing but a new process helps.
@@ -136,6 +142,8 @@ pub struct Renewed {
     pub text: String,
     /// Threads that it asks for.
     pub workers: usize,
+    /// Its scripts, if there are any; they do nothing by themselves yet.
+    pub scripts: Option<Arc<lua::Loaded>>,
 }
 
 /// Reads the files of the command line again, from a thread of its own, to take the place of a program;
@@ -155,12 +163,9 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
         return Err(say::plain("[ALERT]", "There is no configuration any more."));
     }
     let answers = Answers::of(args);
-    let reading =
-        syntax::read(files, environment(args), Grammar { sections: syntax::SECTION_WORDS, facts: &answers });
+    let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &answers };
+    let mut reading = syntax::read(files, environment(args), grammar);
     let (options, sources) = (options(args), reading.sources.clone());
-    if lua::is_wanted(&reading) {
-        return Err(say::plain("[ALERT]", "Lua files can't be loaded in a process that runs.") + &advice());
-    }
     // How many there are can't change, which is told when all else is known.
     let workers = compile::workers(&reading, &options);
     if let Some(folder) = compile::folder(&reading).filter(|_| !base::outside::is_replayed())
@@ -170,7 +175,8 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
         let text = format!("config : couldn't set 'default-path' to '{folder}': {why}.");
         return Err(say::plain("[ALERT]", &text));
     }
-    let registry = crate::extensions::registry();
+    let mut registry = crate::extensions::registry();
+    let scripts = lua::load(&mut reading, &mut registry, workers);
     let outcome = match before {
         Some(before) => compile::compile_after(reading, &registry, before, &options),
         None => compile::compile(reading, &registry, Arc::new(World::new(workers)), &options),
@@ -184,7 +190,7 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
     }
     switch_off(&mut program, args);
     tell_sockets(&mut program);
-    Ok(Renewed { program, text: verdict.errors, workers })
+    Ok(Renewed { program, text: verdict.errors, workers, scripts })
 }
 
 /// What the command line switches off.

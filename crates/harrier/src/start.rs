@@ -272,7 +272,7 @@ fn serve(
         };
         peers::start(&worker, listener, takes_over);
         if let Some(scripts) = &scripts {
-            if let Err(text) = scripts.start(&worker) {
+            if let Err(text) = lua::succeed(Some(scripts), &worker) {
                 // As HAProxy does, the process ends where a script finds its surroundings wrong.
                 say::alert(&text);
                 std::process::exit(1);

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use engine::worker::with_worker;
 use mlua::{Table, Value};
 
+use crate::here::with_worker;
 use crate::value::{Args, BARE, Bound, Outcome, inner, nothing};
 
 /// Functions of both classes.

@@ -1,9 +1,9 @@
 //! The class `core`: logs, dates, addresses, maps by name, the process.
 
-use engine::worker::with_worker;
 use mlua::Value;
 use model::vars::Scope;
 
+use crate::here::with_worker;
 use crate::told;
 use crate::value::Bound;
 use crate::value::{Args, Form, Outcome, give, inner, nothing, to_lua};

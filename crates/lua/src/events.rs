@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 
 use engine::Worker;
-use engine::worker::with_worker;
 use mlua::{AnyUserData, Function, Lua, MultiValue, Table, Value};
 use model::events::{Checked, Detail, Event, kind};
 use model::server::{Op, admin};
 use parking_lot::Mutex;
 use pattern::{Change, LiveSet};
 
+use crate::here::with_worker;
 use crate::clock::Wake;
 use crate::failure::{Failure, failure};
 use crate::objects::object;
@@ -258,8 +258,11 @@ fn begin(
     let heard = Heard::of(&subscription, worker);
     let worker = worker.clone();
     rt::spawn(async move {
-        while let Some(happened) = subscription.next().await {
-            if let Err(failure) = call(&state, &function, &object, &happened, &worker).await {
+        let id = crate::state::next_id();
+        while let Some(Some(happened)) = state.ending.before(id, subscription.next()).await {
+            if let Err(failure) = call(&state, &function, &object, &happened, &worker).await
+                && failure != Failure::Over
+            {
                 told::failed(&state.settings, &failure.told("Lua event_hdl", state.number));
             }
             if subscription.missed.swap(false, Relaxed) {

@@ -12,6 +12,8 @@ pub enum Failure {
     Timeout,
     /// It ran for too long in one go.
     Burst,
+    /// Its configuration is over.
+    Over,
     /// It used too much memory.
     Memory,
     /// It raised an error: what it says, and where it comes from.
@@ -71,6 +73,7 @@ impl Failure {
             Failure::Timeout => format!("{what}: execution timeout."),
             Failure::Burst => format!("{what}: burst timeout."),
             Failure::Memory => format!("{what}: out of memory error."),
+            Failure::Over => format!("{what}: its configuration is over."),
             Failure::Runtime(text, trace) => {
                 format!("{what}: [state-id {number}] runtime error: {text} from {trace}.")
             }

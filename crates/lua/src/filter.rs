@@ -14,7 +14,6 @@ use engine::Worker;
 use engine::connect::copied;
 use engine::sessions::Session;
 use engine::worker::service::Changes;
-use engine::worker::with_worker;
 use lang::Words;
 use lang::action::{Exec, Flow};
 use lang::env::Side;
@@ -24,6 +23,7 @@ use lang::words::Fault;
 use mlua::{Function, MultiValue, Table, Value};
 use model::Txn;
 
+use crate::here::with_worker;
 use crate::action::again;
 use crate::failure::{Failure, failure};
 use crate::host::{Acting, Host, Nothing, within};

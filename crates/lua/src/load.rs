@@ -19,12 +19,12 @@ use crate::action::LuaAction;
 use crate::applet::LuaService;
 use crate::failure::Failure;
 use crate::host::Nothing;
+use crate::pattern_sets::Made;
 use crate::register::{Registered, Shared};
 use crate::run::{Run, Step};
 use crate::scripts::{Functions, Scripts};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::tasks::task;
 use crate::value::Bound;
 use crate::wait::Wait;
 
@@ -57,22 +57,16 @@ pub struct LuaCommand {
 
 /// All that a configuration has of scripts.
 pub struct Loaded {
-    scripts: Arc<Scripts>,
-    registered: BTreeMap<usize, Shared>,
+    pub(crate) scripts: Arc<Scripts>,
+    pub(crate) registered: BTreeMap<usize, Shared>,
     commands: Vec<Arc<LuaCommand>>,
     services: Services,
-}
-
-/// Whether a configuration names scripts.
-pub fn is_wanted(reading: &Reading) -> bool {
-    let mut lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
-    lines.any(|line| matches!(line.keyword().text(), "lua-load" | "lua-load-per-thread"))
 }
 
 /// Loads what the `global` sections name, and registers what that registers. `None`: there is no script.
 /// What is wrong is told among the diagnostics of the reading.
 pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> Option<Arc<Loaded>> {
-    let mut settings = Settings::default();
+    let mut settings = Settings { load: crate::state::next_id(), ..Settings::default() };
     let mut files = Vec::new();
     for (_, section) in reading.tree.with_word("global") {
         for line in &section.lines {
@@ -100,7 +94,7 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     if first.normal_bools.is_none() {
         said.push(Diagnostic::plain(Level::Warning, AMBIGUOUS));
     }
-    let mut loader = Loader { threads, states: BTreeMap::new() };
+    let mut loader = Loader { threads, states: BTreeMap::new(), made: Made::default() };
     for (shared, file, args, span, at) in &files {
         // Limits hold for all scripts, wherever they stand; libraries and paths as far as they were said.
         let own = Settings { paths: at.paths.clone(), libs: at.libs, debug: at.debug, ..settings.clone() };
@@ -123,8 +117,6 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
         registered.insert(number, shared);
     }
     let scripts = Arc::new(Scripts { settings: Arc::new(settings), states });
-    // States are never dropped: what they hold may belong to threads that are gone by then.
-    KEPT.lock().push(scripts.clone());
     let mut loaded = Loaded { scripts, registered, commands: Vec::new(), services: Vec::new() };
     for words in loaded.said_twice() {
         let text = format!(
@@ -136,8 +128,6 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     Some(Arc::new(loaded))
 }
 
-static KEPT: Mutex<Vec<Arc<Scripts>>> = Mutex::new(Vec::new());
-
 const AMBIGUOUS: &str = "hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";
 
 fn wrong(span: Span, text: String) -> Diagnostic {
@@ -147,6 +137,7 @@ fn wrong(span: Span, text: String) -> Diagnostic {
 struct Loader {
     threads: usize,
     states: BTreeMap<usize, (Arc<State>, Shared)>,
+    made: Made,
 }
 
 impl Loader {
@@ -158,7 +149,7 @@ impl Loader {
         args: &[String],
         settings: &Arc<Settings>,
     ) -> Result<(), String> {
-        let text = std::fs::read(file)
+        let text = base::outside::read(file)
             .map_err(|e| format!("error in Lua file '{file}': cannot open {file}: {}", reason(&e)))?;
         let numbers = if shared { 0..=0 } else { 1..=self.threads };
         for number in numbers {
@@ -183,6 +174,7 @@ impl Loader {
                     Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
+                state.lua.set_app_data(self.made.clone());
                 state.lua.set_app_data(crate::events::Waiting::default());
                 state.lua.set_app_data(Arc::downgrade(&state));
                 self.states.insert(number, (state.clone(), registered.clone()));
@@ -223,7 +215,7 @@ fn reason(e: &std::io::Error) -> String {
 }
 
 /// Runs a function to its end: nobody else waits while the configuration is read, so waits are over at once.
-fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Result<(), Failure> {
+pub fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Result<(), Failure> {
     let mut run = Run::free(state, function)?;
     loop {
         match run.resume(&Nothing, std::mem::take(&mut values)) {
@@ -399,34 +391,6 @@ impl Loaded {
         let service: Arc<dyn Service> =
             Arc::new(LuaService { scripts: self.scripts.clone(), shown, kind, functions });
         self.services.push((full.into(), service));
-    }
-
-    /// Begins on a worker what scripts do by themselves: functions that run once the configuration is
-    /// complete, then tasks. The shared state is the first worker's.
-    ///
-    /// # Errors
-    /// A function that runs at the start failed: what is to be said of it. The process does not start.
-    pub fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
-        let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
-        for number in own.into_iter().flatten() {
-            let Some(registered) = self.registered.get(&number) else { continue };
-            let Some(state) = self.scripts.states.get(&number) else { continue };
-            crate::events::start(state, worker);
-            let inits = std::mem::take(&mut registered.lock().inits);
-            for function in inits {
-                at_once(state, function, MultiValue::new()).map_err(|failure| match failure {
-                    Failure::Runtime(text, trace) => {
-                        format!("Lua init: runtime error: '{text}' from {trace}")
-                    }
-                    other => other.told("Lua init", number),
-                })?;
-            }
-            let tasks = std::mem::take(&mut registered.lock().tasks);
-            for (function, values) in tasks {
-                rt::spawn(task(state.clone(), function, values, worker.clone()));
-            }
-        }
-        Ok(())
     }
 }
 

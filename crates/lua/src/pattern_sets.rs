@@ -2,13 +2,13 @@
 //! functions of `core` that change one by its name.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use engine::worker::with_worker;
 use mlua::Value;
 use parking_lot::Mutex;
 use pattern::{ChangeError, Flags, Groups, Kind, LiveSet, Regex, Shape, View};
 
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
@@ -84,18 +84,18 @@ struct Held(Arc<View>);
 
 impl mlua::UserData for Held {}
 
-/// Maps that scripts made while the configuration was read: those files are shared with its rules, if any
-/// names them, once it is known.
-static MADE: OnceLock<Mutex<HashMap<String, Arc<LiveSet>>>> = OnceLock::new();
+/// Maps that scripts of a load made while the configuration was read: those files are shared with its rules,
+/// if any names them, once it is known.
+pub type Made = Arc<Mutex<HashMap<String, Arc<LiveSet>>>>;
 
-fn made() -> &'static Mutex<HashMap<String, Arc<LiveSet>>> {
-    MADE.get_or_init(Mutex::default)
+fn made(args: &Args<'_>) -> Made {
+    args.lua().app_data_ref::<Made>().map(|made| made.clone()).unwrap_or_default()
 }
 
 /// The set of a name: the configuration's, or one that a script made.
-pub fn find(name: &str) -> Option<Arc<LiveSet>> {
+fn find(args: &Args<'_>, name: &str) -> Option<Arc<LiveSet>> {
     let known = with_worker(|worker| worker.shared.program.patterns.named(name).map(|l| l.set.clone()));
-    known.flatten().or_else(|| made().lock().get(name).cloned())
+    known.flatten().or_else(|| made(args).lock().get(name).cloned())
 }
 
 /// The kinds of match by the numbers that scripts find in `Map`; those without a name have no maps of Lua's.
@@ -114,7 +114,7 @@ fn map_new(args: &mut Args<'_>) -> Outcome {
     }
     let name = args.text(1)?;
     let kind = kind(args.int_or(2, 6)?)?;
-    let set = match find(&name) {
+    let set = match find(args, &name) {
         Some(set) => set,
         None => {
             let file = name.strip_prefix("opt@").unwrap_or(&name);
@@ -122,7 +122,7 @@ fn map_new(args: &mut Args<'_>) -> Outcome {
             if !name.starts_with("virt@") {
                 fill(&set, file, name.starts_with("opt@"))?;
             }
-            made().lock().insert(name.clone(), set.clone());
+            made(args).lock().insert(name.clone(), set.clone());
             set
         }
     };
@@ -177,7 +177,7 @@ fn by_name(args: &Args<'_>, what: &str) -> Result<Arc<LiveSet>, String> {
         args.bytes(n)?;
     }
     let kind = if what == "set_map" { "map" } else { "acl" };
-    find(&name).ok_or_else(|| format!("'{what}': unknown {kind} file '{name}'"))
+    find(args, &name).ok_or_else(|| format!("'{what}': unknown {kind} file '{name}'"))
 }
 
 fn add_acl(args: &mut Args<'_>) -> Outcome {
@@ -208,7 +208,7 @@ impl mlua::UserData for Reference {}
 
 fn patref_new(args: &mut Args<'_>) -> Outcome {
     let name = args.text(1)?;
-    match find(&name) {
+    match find(args, &name) {
         Some(set) => {
             let made = Reference { set, version: Mutex::default() };
             give(args.lua(), inner(args.lua().create_userdata(made))?)

@@ -275,10 +275,10 @@ local channel, channel_meta = class("channel", { "input", "output", "may_recv", 
 for _, name in pairs { "data", "line", "getline", "forward" } do
     local f = H["channel." .. name]
     channel[name] = function(...)
-        local found, more = check(f(...))
+        local found, more = need(f(...))
         while more do
             wait("data")
-            found, more = check(f(...))
+            found, more = need(f(...))
         end
         return found
     end
@@ -308,9 +308,8 @@ message.set_status = bound("http.res_set_status")
 ------------------------------------------------------------------------------------------- Reply and Txn
 local reply, reply_meta = {}, {}
 reply_meta.__index = reply
-for _, name in pairs { "status", "field", "name", "body" } do reply[name] = H["reply." .. name] end
-local reply_status, reply_field, reply_name, reply_body = reply.status, reply.field, reply.name, reply.body
-reply.status, reply.field, reply.name, reply.body = nil, nil, nil, nil
+local reply_status, reply_field = H["reply.set_status"], H["reply.add_header"]
+local reply_name, reply_body = H["reply.del_header"], H["reply.set_body"]
 local function set_status(r, ...)
     local status, reason = need(reply_status(r, ...))
     if not status then return false end
@@ -399,27 +398,30 @@ local tcp_meta = applet("tcp", {
     try_receive = function(self) return wait("applet", "try") end,
     send = send,
 })
+local applet_size, applet_status, applet_header = H["applet.receive"], H["applet.set_status"], H["applet.add_header"]
 local http_applet_meta = applet("http", {
     getline = function(self) return wait("applet", "line") end,
-    receive = function(self, size) return wait("applet", "receive", size or -1) end,
+    receive = function(...) return wait("applet", "receive", need(applet_size(...))) end,
     send = function(self, ...)
         if not rawget(self, "started") then
-            error("'send': start_response must be called before.", 2)
+            error("Lua: 'send' you must call start_response() before sending data.", 0)
         end
         return wait("applet", "send", need(say(self, ...)))
     end,
     set_status = function(self, ...)
-        if rawget(self, "started") then error("'set_status': response already started.", 2) end
-        self.status, self.reason = need(H["applet.status"](self, ...))
+        local status, reason = need(applet_status(self, ...))
+        if not status then return false end
+        self.status, self.reason = status, reason
+        return true
     end,
     add_header = function(self, ...)
-        if rawget(self, "started") then error("'add_header': response already started.", 2) end
-        local name, value = need(H["applet.header"](self, ...))
+        local name, value = need(applet_header(self, ...))
         local n = #self.fields
         self.fields[n + 1], self.fields[n + 2] = name, value
+        return true
     end,
     start_response = function(self)
-        if rawget(self, "started") then error("'start_response': response already started.", 2) end
+        if rawget(self, "started") then return end
         rawset(self, "started", true)
         return wait("applet", "start", self.status, self.reason, self.fields)
     end,
@@ -501,7 +503,7 @@ return {
     txn = function(id) return setmetatable({ [0] = id }, txn_meta) end,
     tcp = function(id) return setmetatable({ [0] = id }, tcp_meta) end,
     http = function(id, made)
-        made[0], made.status, made.fields = id, 200, {}
+        made[0], made.status, made.fields, made.response = id, 200, {}, {}
         return setmetatable(made, http_applet_meta)
     end,
     object = object,

@@ -1,9 +1,9 @@
 //! The classes `Proxy` and `Listener`, and the tables of them.
 
-use engine::worker::with_worker;
 use mlua::{Lua, Value};
 use program::{Mode, Proxy};
 
+use crate::here::with_worker;
 use crate::objects::{ask, object, row};
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};

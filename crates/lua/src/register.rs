@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use engine::worker::service::StreamKind;
-use engine::worker::with_worker;
 use lang::registry::Sets;
 use mlua::{Function, Table, Value};
 use parking_lot::Mutex;
 
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, nothing};
 

@@ -10,6 +10,7 @@ use mlua::{MultiValue, Thread, ThreadStatus, Value};
 
 use crate::clock::{Clock, Over, TAG, Wake, timed};
 use crate::failure::{Failure, failure};
+use crate::here;
 use crate::host::{Host, within};
 use crate::state::State;
 use crate::wait::Wait;
@@ -73,7 +74,8 @@ impl Run {
             whole: self.left.map(|left| began + left),
             over: None,
         };
-        let work = || within(host, || self.thread.resume::<MultiValue>(args));
+        let load = self.state.settings.load;
+        let work = || here::within(load, || within(host, || self.thread.resume::<MultiValue>(args)));
         let wake = Some(&self.wake).filter(|_| self.yields && !self.free);
         let (result, over) = timed(clock, (wake, self.yields), work);
         if let Some(left) = &mut self.left {

@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use engine::worker::with_worker;
 use lang::env::{Env, Side};
 use lang::expr::Expr;
 use lang::places::Place;
@@ -16,6 +15,7 @@ use lang::{Registry, Words};
 use mlua::Value;
 use program::Program;
 
+use crate::here::with_worker;
 use crate::book::Book;
 use crate::core::form;
 use crate::host;
@@ -63,7 +63,7 @@ type Kept = HashMap<Key, Arc<Expr>>;
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    program: usize,
+    load: u64,
     proxy: u32,
     response: bool,
     text: Vec<u8>,
@@ -88,6 +88,11 @@ fn complaint(args: &Args<'_>, fault: &str, words: &[u8], shift: usize) -> String
         return args.bad(usize::wrapping_add(place, shift), "integer expected");
     }
     args.bad(1, fault)
+}
+
+/// Lets go of all that is kept: scripts of another configuration begin.
+pub fn forget() {
+    KEPT.take();
 }
 
 /// The words of a call as an argument list, each argument in quotes.
@@ -129,12 +134,12 @@ enum Wrong {
 }
 
 /// The expression of a text, where `env` is.
-fn expression(env: &Env<'_>, text: &[u8]) -> Result<Arc<Expr>, Wrong> {
+fn expression(env: &Env<'_>, load: u64, text: &[u8]) -> Result<Arc<Expr>, Wrong> {
     let program: Option<Arc<Program>> = with_worker(|worker| worker.shared.program.clone());
     let program = program.ok_or(Wrong::Place)?;
     let proxy = env.txn.backend.unwrap_or_else(|| env.conn.frontend.get());
     let response = env.side == Side::Response;
-    let key = Key { program: Arc::as_ptr(&program).addr(), proxy, response, text: text.to_vec() };
+    let key = Key { load, proxy, response, text: text.to_vec() };
     if let Some(kept) = KEPT.with_borrow(|kept| kept.get(&key).cloned()) {
         return Ok(kept);
     }
@@ -189,9 +194,9 @@ fn evaluate(
     text: &[u8],
     eval: impl for<'e> FnOnce(&'e Expr, &Env<'e>) -> Found<'e>,
 ) -> Outcome {
-    let (lua, form) = (args.lua(), form(args, as_text));
+    let (lua, form, load) = (args.lua(), form(args, as_text), crate::core::of(args).load);
     let found = host::env(id, |env| {
-        let expr = match expression(env, text) {
+        let expr = match expression(env, load, text) {
             Ok(expr) => expr,
             Err(Wrong::Place) => return Ok(None),
             Err(Wrong::Text(text)) => return Err(text),

@@ -1,10 +1,10 @@
 //! The class `Server`: what can be asked of a server and done to it, as the runtime API does it.
 
-use engine::worker::with_worker;
 use mlua::Value;
 use model::server::Target;
 use program::Server;
 
+use crate::here::with_worker;
 use crate::objects::{ask, object, row};
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};

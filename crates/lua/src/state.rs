@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 
 use crate::clock::{TAG, tick};
+use crate::ending::Ending;
 use crate::failure::PRELUDE;
 use crate::settings::Settings;
 use crate::value::{Args, BARE, Bound, Outcome};
@@ -23,6 +24,8 @@ pub struct State {
     pub settings: Arc<Settings>,
     /// What the prelude made for us.
     pub made: Table,
+    /// The end of its configuration.
+    pub ending: Ending,
 }
 
 /// A number for a host.
@@ -68,7 +71,7 @@ impl State {
         if settings.maxmem > 0 {
             lua.set_memory_limit(settings.maxmem)?;
         }
-        Ok(State { lua, number, settings, made })
+        Ok(State { lua, number, settings, made, ending: Ending::default() })
     }
 
     /// What the prelude made: a constructor of objects.

@@ -1,9 +1,9 @@
 //! The class `StickTable`, told by what the runtime API shows of a table.
 
-use engine::worker::with_worker;
 use mlua::{Lua, Table, Value};
 use stick::KeyKind;
 
+use crate::here::with_worker;
 use crate::objects::ask;
 use crate::value::{Args, Bound, Outcome, give, inner};
 

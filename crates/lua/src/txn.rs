@@ -1,10 +1,10 @@
 //! The class `TXN`, and what applets have of it: variables, private data, logs, decisions.
 
-use engine::worker::with_worker;
 use lang::action::Exec;
 use mlua::Value;
 use model::vars::{Owned, Scope, VarRef};
 
+use crate::here::with_worker;
 use crate::core::{form, of};
 use crate::message::field;
 use crate::value::Bound;
@@ -38,12 +38,13 @@ pub const BOUND: &[Bound] = &[
     ("applet.set_var", 1, set_var),
     ("applet.unset_var", 1, unset_var),
     ("applet.get_var", 1, get_var),
-    ("applet.status", 1, status),
-    ("applet.header", 1, header),
-    ("reply.status", 1, reply_status),
-    ("reply.field", 1, header),
-    ("reply.name", 1, reply_text),
-    ("reply.body", 1, reply_text),
+    ("applet.set_status", 1, status),
+    ("applet.add_header", 1, header),
+    ("applet.receive", 1, size),
+    ("reply.set_status", 1, reply_status),
+    ("reply.add_header", 1, header),
+    ("reply.del_header", 1, reply_text),
+    ("reply.set_body", 1, reply_text),
 ];
 
 /// What is said where an object is used when its transaction is not at hand.
@@ -292,15 +293,24 @@ fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// `AppletHTTP.set_status`.
+/// `AppletHTTP.set_status`: false where the status is none.
 fn status(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 2)?;
     let status = args.int(1)?;
     if !(100..=599).contains(&status) {
-        return Err("applet:set_status: invalid status code".into());
+        return give(args.lua(), false);
     }
     let reason = args.text_or_none(2)?;
     give(args.lua(), (status, reason))
+}
+
+/// The size that `AppletHTTP.receive` was given; -1: all.
+fn size(args: &mut Args<'_>) -> Outcome {
+    let size = match args.len() {
+        0 => -1,
+        1 => args.int(1)?,
+        _ => return Err("The 'recv' function requires between 1 and 2 arguments.".into()),
+    };
+    give(args.lua(), size)
 }
 
 /// `AppletHTTP.add_header`.

@@ -57,6 +57,7 @@ impl<'a> Args<'a> {
     fn expected(&self, n: usize, what: &str) -> String {
         let got = match self.get(n) {
             Value::Nil if n > self.len() => "no value",
+            Value::Integer(_) => "number",
             other => other.type_name(),
         };
         self.bad(n, &format!("{what} expected, got {got}"))
