@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::fulfil::fulfil;
 use crate::host::{Acting, Looking, within};
 use crate::run::{Run, Step};
-use crate::scripts::{Functions, Scripts};
+use crate::scripts::{Calls, Scripts};
 use crate::told;
 use crate::value::{Form, to_lua, to_sample};
 use crate::wait::Wait;
@@ -25,7 +25,7 @@ pub struct LuaAction {
     /// The scripts.
     pub scripts: Arc<Scripts>,
     /// Its functions, by state.
-    pub functions: Functions,
+    pub calls: Calls,
     /// Its name without `lua.`.
     pub name: Arc<str>,
     /// The words behind its name.
@@ -116,14 +116,14 @@ impl Action for LuaAction {
 
 impl LuaAction {
     fn begin(&self, exec: &Exec<'_>) -> Result<(Run, MultiValue), Failure> {
-        let found = self.scripts.function(&self.functions, exec.live.worker());
-        let (state, function) =
+        let found = self.scripts.call(&self.calls, exec.live.worker());
+        let (state, call) =
             found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
-        let run = Run::new(&state, function, state.settings.session, true)?;
-        let failure = |e: mlua::Error| crate::failure::failure(&e);
-        let mut args = MultiValue::from_iter([state.make("txn", run.id).map_err(failure)?]);
+        let run = Run::of_stream(state, (call, true), true, exec.txn.has_req || exec.txn.has_res)?;
+        let mut args = MultiValue::new();
         for word in &self.words {
-            args.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
+            let word = state.lua.create_string(word).map_err(|e| crate::failure::failure(&e))?;
+            args.push_back(Value::String(word));
         }
         Ok((run, args))
     }
@@ -200,44 +200,44 @@ fn message_reply(message: &[u8]) -> Reply {
 /// Runs a fetch.
 pub fn fetch<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     name: &str,
     env: &Env<'a>,
     args: &'a [Arg],
 ) -> Found<'a> {
     let what = || format!("Lua sample-fetch '{name}'");
-    call(scripts, functions, &what, env, None, args)
+    call(scripts, calls, &what, env, None, args)
 }
 
 /// Runs a converter.
 pub fn convert<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     name: &str,
     env: &Env<'a>,
     value: Sample<'a>,
     args: &'a [Arg],
 ) -> Found<'a> {
     let what = || format!("Lua converter '{name}'");
-    call(scripts, functions, &what, env, Some(value), args)
+    call(scripts, calls, &what, env, Some(value), args)
 }
 
 fn call<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     what: &dyn Fn() -> String,
     env: &Env<'a>,
     value: Option<Sample<'a>>,
     args: &'a [Arg],
 ) -> Found<'a> {
-    let (state, function) = scripts.function(functions, env.live.worker()).ok_or(Miss::None)?;
-    let result = Run::new(&state, function, state.settings.session, false).and_then(|mut run| {
+    let (state, call) = scripts.call(calls, env.live.worker()).ok_or(Miss::None)?;
+    let http = env.txn.has_req || env.txn.has_res;
+    let result = Run::of_stream(state, (call, value.is_none()), false, http).and_then(|mut run| {
         let failure = |e: mlua::Error| crate::failure::failure(&e);
-        let first = match value {
-            Some(value) => to_lua(&state.lua, value, Form::Text),
-            None => state.make("txn", run.id),
-        };
-        let mut values = MultiValue::from_iter([first.map_err(failure)?]);
+        let mut values = MultiValue::new();
+        if let Some(value) = value {
+            values.push_back(to_lua(&state.lua, value, Form::Text).map_err(failure)?);
+        }
         for word in args.iter().filter_map(Arg::bytes) {
             values.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
         }

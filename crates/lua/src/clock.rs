@@ -11,6 +11,9 @@ use parking_lot::Mutex;
 /// What stands in front of what a function yields.
 pub const TAG: i64 = 0x4861_7272_6965_7201;
 
+/// What stands in front of what a function returns in a coroutine that is used again.
+pub const OVER: i64 = TAG + 1;
+
 /// Wakes a script that waits to be woken.
 #[derive(Default)]
 pub struct Wake {

@@ -49,7 +49,13 @@ pub fn failure(error: &mlua::Error) -> Failure {
 /// A trace in the words of HAProxy's logs.
 fn traced(trace: &str) -> String {
     let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
-    let frames = lines.filter(|line| !line.contains(PRELUDE) && !line.contains("harrier."));
+    // What is ours is left out, with the mark of a call in its place.
+    let mut ours = false;
+    let frames = lines.filter(|line| {
+        let mark = ours && *line == "(...tail calls...)";
+        ours = line.contains(PRELUDE) || line.contains("harrier.");
+        !ours && !mark
+    });
     let frames = frames.map(|line| {
         let line = line.replace("in main chunk", "in function line 0");
         match line.split_once("in function <") {

@@ -20,14 +20,22 @@ pub fn enter(load: u64, worker: &Rc<Worker>) {
         known.push((load, Rc::downgrade(worker)));
     });
     crate::samples::forget();
+    crate::hot::forget();
+}
+
+/// Whether the script at hand is not of the configuration that runs.
+pub fn is_other() -> bool {
+    HERE.with_borrow(Option::is_some)
 }
 
 /// Runs `work` where [`with_worker`] finds the worker of a load.
 pub fn within<R>(load: u64, work: impl FnOnce() -> R) -> R {
     let mine = |known: &Vec<(u64, Weak<Worker>)>| match known.as_slice() {
         [] | [_] => None,
+        [.., (last, _)] if *last == load => None,
         all => all.iter().find(|(number, _)| *number == load).and_then(|(_, worker)| worker.upgrade()),
     };
+    // The last one is that of the thread.
     let Some(worker) = KNOWN.with_borrow(mine) else { return work() };
     let before = HERE.replace(Some(worker));
     let result = work();

@@ -28,6 +28,7 @@ mod flowing;
 mod fulfil;
 mod here;
 mod host;
+mod hot;
 mod http;
 mod io;
 mod load;

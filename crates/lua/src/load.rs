@@ -22,7 +22,7 @@ use crate::host::Nothing;
 use crate::pattern_sets::Made;
 use crate::register::{Registered, Shared};
 use crate::run::{Run, Step};
-use crate::scripts::{Functions, Scripts};
+use crate::scripts::{Calls, Functions, Scripts};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::value::Bound;
@@ -314,24 +314,24 @@ impl Loaded {
             }
         }
         for ((name, sets, count), functions) in actions {
-            self.action(registry, &name, sets, count, Arc::new(functions));
+            self.action(registry, &name, sets, count, self.scripts.keep(&functions));
         }
         for (name, ((), functions)) in fetches {
-            let (scripts, functions, own) =
-                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
+            let (scripts, calls, own) =
+                (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_fetch(
                 &format!("lua.{name}"),
                 places(),
-                Box::new(move |env, args| crate::action::fetch(&scripts, &functions, &own, env, args)),
+                Box::new(move |env, args| crate::action::fetch(&scripts, &calls, &own, env, args)),
             );
         }
         for (name, ((), functions)) in converters {
-            let (scripts, functions, own) =
-                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
+            let (scripts, calls, own) =
+                (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_converter(
                 &format!("lua.{name}"),
                 Box::new(move |env, value, args| {
-                    crate::action::convert(&scripts, &functions, &own, env, value, args)
+                    crate::action::convert(&scripts, &calls, &own, env, value, args)
                 }),
             );
         }
@@ -354,7 +354,7 @@ impl Loaded {
         }
     }
 
-    fn action(&self, registry: &mut Registry, name: &str, sets: Sets, count: usize, functions: Functions) {
+    fn action(&self, registry: &mut Registry, name: &str, sets: Sets, count: usize, calls: Calls) {
         let (scripts, own): (_, Arc<str>) = (self.scripts.clone(), name.into());
         registry.add_action(OwnedAction {
             name: format!("lua.{name}").into(),
@@ -370,7 +370,7 @@ impl Loaded {
                 }
                 Ok(Box::new(LuaAction {
                     scripts: scripts.clone(),
-                    functions: functions.clone(),
+                    calls: calls.clone(),
                     name: own.clone(),
                     words: taken,
                 }))

@@ -228,25 +228,26 @@ end
 
 --------------------------------------------------------------------------------- Fetches and converters
 -- Each is bound when it is first named: there are hundreds.
-local function samples(kind)
-    local call, known = H[kind .. ".call"], H[kind .. ".known"]
+local function samples(kind, text)
+    local call, known, bound = H[kind .. ".call"], H[kind .. ".known"], H[kind .. ".bound"]
     local methods = {}
     local meta = shown(kind, { __index = function(t, name)
         local method = methods[name]
         if method == nil and type(name) == "string" and select(2, known(name)) then
+            local one = bound and bound(name, text)
             method = function(self, ...)
                 if type(self) ~= "table" then
                     error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(self) .. ")", 2)
                 end
-                return check(call(self[0], self.text, name, ...))
+                if one then return check(one(self[0], ...)) end
+                return check(call(self[0], text, name, ...))
             end
             methods[name] = method
         end
         return method
     end })
-    return function(id, text) return setmetatable({ [0] = id, text = text }, meta) end
+    return function(id) return setmetatable({ [0] = id }, meta) end
 end
-local fetches, converters = samples("fetch"), samples("conv")
 
 -------------------------------------------------------------------------------------------------- Socket
 local socket, socket_meta = class("socket", { "close", "getpeername", "getsockname", "settimeout",
@@ -289,6 +290,34 @@ local http, http_meta = class("http", { "req_get_headers", "res_get_headers", "r
     "res_add_header", "req_del_header", "res_del_header", "req_set_header", "res_set_header",
     "req_rep_header", "res_rep_header", "req_rep_value", "res_rep_value", "req_set_method", "req_set_path",
     "req_set_query", "req_set_uri", "res_set_status" })
+
+-- The fields of a head come as one string, and Lua takes it apart.
+local headers, take_apart = H["hot.headers"], string and string.unpack
+local formats = {}
+for _, way in pairs { "req", "res" } do
+    local plain, response = H["http." .. way .. "_get_headers"], way == "res"
+    http[way .. "_get_headers"] = function(self, ...)
+        local all, count
+        if take_apart and ... == nil and type(self) == "table" then all, count = headers(self[0], response) end
+        if all == nil or count > 100 then return check(plain(self, ...)) end
+        local format = formats[count]
+        if format == nil then
+            format = "<" .. ("s4"):rep(2 * count)
+            formats[count] = format
+        end
+        local list, made = { take_apart(format, all) }, {}
+        for i = 1, 2 * count, 2 do
+            local name, value = list[i], list[i + 1]
+            local values = made[name]
+            if values == nil then
+                made[name] = { [0] = value }
+            else
+                values[#values + 1] = value
+            end
+        end
+        return made
+    end
+end
 
 ---------------------------------------------------------------------------------------------- HTTPMessage
 local message, message_meta = class("msg", { "input", "output", "may_recv", "is_full", "is_resp", "eom", "set_eom",
@@ -347,16 +376,23 @@ end
 local txn, txn_meta = class("txn", { "log", "Debug", "Info", "Warning", "Alert", "deflog", "get_priv", "set_priv", "set_var", "unset_var",
     "get_var", "set_fc_tos", "set_fc_mark", "set_loglevel", "set_mark", "set_tos", "set_priority_class",
     "set_priority_offset" })
+local set_var, set_any = H["hot.set_var"], H["txn.set_var"]
+function txn:set_var(...)
+    local name, value, more = ...
+    if type(name) == "string" and value ~= nil and more == nil and type(self) == "table" then
+        local done = set_var(self[0], name, value)
+        if done ~= nil then return done end
+    end
+    return check(set_any(self, ...))
+end
 function txn:reply(from) return new_reply(from) end
 function txn:done(r)
     need(H["txn.done"](self, r))
     yield(TAG, "done", 6)
 end
 local parts = {
-    f = function(id) return fetches(id, false) end,
-    sf = function(id) return fetches(id, true) end,
-    c = function(id) return converters(id, false) end,
-    sc = function(id) return converters(id, true) end,
+    f = samples("fetch", false), sf = samples("fetch", true),
+    c = samples("conv", false), sc = samples("conv", true),
     req = function(id) return numbered(channel_meta, id, { res = false }) end,
     res = function(id) return numbered(channel_meta, id, { res = true }) end,
 }
@@ -365,7 +401,7 @@ txn_meta.__index = function(t, key)
     local method = txn[key]
     if method ~= nil then return method end
     local make, id = parts[key], rawget(t, 0)
-    if key == "http" and select(2, is_http(t)) then
+    if key == "http" and (id & 1 == 1 or select(2, is_http(t))) then
         make = function() return numbered(http_meta, id) end
     end
     if make ~= nil then
@@ -495,7 +531,22 @@ if os and not H.fork then
     if io then io.popen = refused("io.popen") end
 end
 
+-- Coroutines that are used again: each yields what a call returned and is resumed with the next one. A
+-- function that came out of a call has no name in traces.
+local OVER = TAG + 1
+local calls = {}
+local function unnamed(f) return f end
+local function serve(n, id, ...)
+    if id then return serve(yield(OVER, unnamed(calls[n])(setmetatable({ [0] = id }, txn_meta), ...))) end
+    return serve(yield(OVER, unnamed(calls[n])(...)))
+end
+
 return {
+    serve = serve,
+    keep = function(f)
+        calls[#calls + 1] = f
+        return #calls
+    end,
     channel = function(id, res) return numbered(channel_meta, id, { res = res }) end,
     msg = function(id, res)
         return numbered(message_meta, id, { res = res, channel = numbered(channel_meta, id, { res = res }) })

@@ -153,6 +153,11 @@ fn expression(env: &Env<'_>, load: u64, text: &[u8]) -> Result<Arc<Expr>, Wrong>
     Ok(read)
 }
 
+/// The expression of a fetch without arguments, where `env` is.
+pub fn plain(env: &Env<'_>, load: u64, name: &str) -> Option<Arc<Expr>> {
+    expression(env, load, names().fetches.get(name)?.as_bytes()).ok()
+}
+
 fn read(program: &Arc<Program>, proxy: u32, response: bool, text: &[u8]) -> Result<Expr, Wrong> {
     let places: &[Place] = match response {
         true => &[Place::BackHttpRes, Place::BackTcpResponse, Place::Log],
@@ -218,7 +223,7 @@ fn evaluate(
 }
 
 /// A call of a fetch: number of the host, whether as text, name, arguments.
-fn fetch(args: &mut Args<'_>) -> Outcome {
+pub fn fetch(args: &mut Args<'_>) -> Outcome {
     let id = u64::try_from(args.int(1)?).unwrap_or_default();
     let as_text = args.truth(2);
     let name = args.text(3)?;

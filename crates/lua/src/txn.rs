@@ -125,6 +125,14 @@ fn variable(name: &str, make: bool) -> Option<Named> {
     })?
 }
 
+/// The slot of a variable that is not one of the process, made if it has none.
+pub fn slot(name: &str) -> Option<VarRef> {
+    match variable(name, true)? {
+        Named::Slot(var) if var.scope != Scope::Proc => Some(var),
+        _ => None,
+    }
+}
+
 fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
     // Only those of the process are looked for: any other may come to be.
     let make = make || value.is_some() && !name.starts_with("proc.");

@@ -184,6 +184,7 @@ pub fn to_lua(lua: &Lua, sample: Sample<'_>, form: Form) -> mlua::Result<Value> 
         (Sample::Bool(b), Form::Plain) => Value::Boolean(b),
         (Sample::Bool(b), Form::Old) => Value::Integer(b.into()),
         (Sample::Int(i), Form::Plain | Form::Old) => Value::Integer(i),
+        (Sample::Str(s) | Sample::Bin(s) | Sample::Method(s), _) => Value::String(lua.create_string(s)?),
         (other, _) => {
             let mut text = Vec::new();
             other.append_text(&mut text);
