@@ -77,9 +77,9 @@ pub fn forget() {
 /// Sets a variable of a transaction; nil: it is none that is known by now.
 fn set_var(
     _: &Lua,
-    (id, name, value): (Value, mlua::String, Value),
+    (id, name, value): (Value, Value, Value),
 ) -> mlua::Result<Option<bool>> {
-    let Value::Integer(id) = id else { return Ok(None) };
+    let (Value::Integer(id), Value::String(name)) = (id, name) else { return Ok(None) };
     let id = u64::try_from(id).unwrap_or(0);
     let name = name.as_bytes();
     let known = VARS.with_borrow(|vars| vars.get(&*name).copied());

@@ -230,22 +230,41 @@ end
 -- Each is bound when it is first named: there are hundreds.
 local function samples(kind, text)
     local call, known, bound = H[kind .. ".call"], H[kind .. ".known"], H[kind .. ".bound"]
-    local methods = {}
-    local meta = shown(kind, { __index = function(t, name)
-        local method = methods[name]
-        if method == nil and type(name) == "string" and select(2, known(name)) then
-            local one = bound and bound(name, text)
-            method = function(self, ...)
-                if type(self) ~= "table" then
-                    error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(self) .. ")", 2)
+    local function method(name)
+        local one = bound and bound(name, text)
+        -- Nearly all calls have one argument at most.
+        if one then
+            return function(self, a, b, ...)
+                if self == nil then
+                    error("bad argument #1 to '" .. name .. "' (table expected, got no value)", 2)
                 end
-                if one then return check(one(self[0], ...)) end
-                return check(call(self[0], text, name, ...))
+                local ok, value
+                if a == nil then
+                    ok, value = one(self[0])
+                elseif b == nil then
+                    ok, value = one(self[0], a)
+                else
+                    ok, value = one(self[0], a, b, ...)
+                end
+                if ok then return value end
+                error(value, 2)
             end
-            methods[name] = method
         end
-        return method
+        return function(self, ...)
+            if type(self) ~= "table" then
+                error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(self) .. ")", 2)
+            end
+            return check(call(self[0], text, name, ...))
+        end
+    end
+    local methods = setmetatable({}, { __index = function(methods, name)
+        if type(name) == "string" and select(2, known(name)) then
+            local made = method(name)
+            methods[name] = made
+            return made
+        end
     end })
+    local meta = shown(kind, { __index = methods })
     return function(id) return setmetatable({ [0] = id }, meta) end
 end
 
@@ -377,13 +396,14 @@ local txn, txn_meta = class("txn", { "log", "Debug", "Info", "Warning", "Alert",
     "get_var", "set_fc_tos", "set_fc_mark", "set_loglevel", "set_mark", "set_tos", "set_priority_class",
     "set_priority_offset" })
 local set_var, set_any = H["hot.set_var"], H["txn.set_var"]
-function txn:set_var(...)
-    local name, value, more = ...
-    if type(name) == "string" and value ~= nil and more == nil and type(self) == "table" then
+function txn.set_var(self, name, value, more, over)
+    if value ~= nil and more == nil and self ~= nil then
         local done = set_var(self[0], name, value)
         if done ~= nil then return done end
     end
-    return check(set_any(self, ...))
+    if value == nil and more == nil then return check(set_any(self, name)) end
+    if over ~= nil then return check(set_any(self, name, value, more, over)) end
+    return check(set_any(self, name, value, more))
 end
 function txn:reply(from) return new_reply(from) end
 function txn:done(r)
@@ -397,16 +417,18 @@ local parts = {
     res = function(id) return numbered(channel_meta, id, { res = true }) end,
 }
 local is_http = H["txn.is_http"]
+local function http_of(id) return setmetatable({ [0] = id }, http_meta) end
 txn_meta.__index = function(t, key)
     local method = txn[key]
     if method ~= nil then return method end
-    local make, id = parts[key], rawget(t, 0)
-    if key == "http" and (id & 1 == 1 or select(2, is_http(t))) then
-        make = function() return numbered(http_meta, id) end
+    local make = parts[key]
+    if make == nil and key == "http" then
+        local id = rawget(t, 0)
+        if id & 1 == 1 or select(2, is_http(t)) then make = http_of end
     end
     if make ~= nil then
-        local part = make(id)
-        rawset(t, key, part)
+        local part = make(rawget(t, 0))
+        t[key] = part
         return part
     end
 end
@@ -537,7 +559,7 @@ local OVER = TAG + 1
 local calls = {}
 local function unnamed(f) return f end
 local function serve(n, id, ...)
-    if id then return serve(yield(OVER, unnamed(calls[n])(setmetatable({ [0] = id }, txn_meta), ...))) end
+    if id then return serve(yield(OVER, unnamed(calls[n])(setmetatable({ [0] = id, f = nil, sf = nil, http = nil }, txn_meta), ...))) end
     return serve(yield(OVER, unnamed(calls[n])(...)))
 end
 
