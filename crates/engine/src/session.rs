@@ -243,6 +243,7 @@ impl Bench for Opening<'_> {
             | Need::Body { .. }
             | Need::Interim(_)
             | Need::Handshake
+            | Need::Content { .. }
             | Need::Extension(_)
             | Need::Within(..)
             | Need::Address { .. } => {

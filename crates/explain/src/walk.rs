@@ -410,6 +410,7 @@ fn waits(need: &Need) -> Option<String> {
         Need::Interim(_) => Some("sends an early hint first".into()),
         Need::Data => None,
         Need::ProxyHeader => Some("waits for a PROXY header".into()),
+        Need::Content { .. } => Some("changes the data, or waits for more".into()),
         Need::Extension(_) => Some("waits for an extension".into()),
         Need::Within(time, _) => Some(format!("waits for another request, at most {} ms", time.as_millis())),
         Need::Address { name, .. } => Some(format!("asks name servers for '{name}'")),

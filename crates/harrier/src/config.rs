@@ -76,7 +76,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
     let Some(home) = visit(compile::folder(&reading)) else { return Err(Unusable::Exit(1)) };
     let scripts = lua::load(&mut reading, &mut registry, world.workers);
-    options.mail_by_script = scripts.as_ref().is_some_and(|scripts| scripts.send_mail());
+    options.mail_by_script = send_mail(scripts.as_deref());
     let mut outcome = compile::compile(reading, &registry, world, &options);
     let preload = outcome.program.as_ref().map(admin::preload::read).unwrap_or_default();
     for note in &preload.notes {
@@ -126,9 +126,20 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     switch_off(&mut program, args);
     tell_sockets(&mut program);
     program.adopt();
+    let all = services_with(scripts.as_deref());
+    Ok(Loaded { program: Arc::new(program), services: all, scripts, preload, quiet })
+}
+
+/// Whether a script sends the mails about servers itself.
+fn send_mail(scripts: Option<&lua::Loaded>) -> bool {
+    scripts.is_some_and(lua::Loaded::send_mail)
+}
+
+/// All services, with those of scripts.
+pub fn services_with(scripts: Option<&lua::Loaded>) -> Services {
     let mut all = services::all();
     all.extend(scripts.iter().flat_map(|scripts| scripts.services()));
-    Ok(Loaded { program: Arc::new(program), services: all, scripts, preload, quiet })
+    all
 }
 
 /// What is said where nothing but a new process helps.
@@ -145,6 +156,8 @@ pub struct Renewed {
     pub text: String,
     /// Threads that it asks for.
     pub workers: usize,
+    /// Its scripts, if there are any; they do nothing by themselves yet.
+    pub scripts: Option<Arc<lua::Loaded>>,
 }
 
 /// Reads the files of the command line again, from a thread of its own, to take the place of a program;
@@ -164,12 +177,9 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
         return Err(say::plain("[ALERT]", "There is no configuration any more."));
     }
     let answers = Answers::of(args);
-    let reading =
-        syntax::read(files, environment(args), Grammar { sections: syntax::SECTION_WORDS, facts: &answers });
-    let (options, sources) = (options(args), reading.sources.clone());
-    if lua::is_wanted(&reading) {
-        return Err(say::plain("[ALERT]", "Lua files can't be loaded in a process that runs.") + &advice());
-    }
+    let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &answers };
+    let mut reading = syntax::read(files, environment(args), grammar);
+    let (mut options, sources) = (options(args), reading.sources.clone());
     // How many there are can't change, which is told when all else is known.
     let workers = compile::workers(&reading, &options);
     if let Some(folder) = compile::folder(&reading).filter(|_| !base::outside::is_replayed())
@@ -179,7 +189,9 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
         let text = format!("config : couldn't set 'default-path' to '{folder}': {why}.");
         return Err(say::plain("[ALERT]", &text));
     }
-    let registry = crate::extensions::registry();
+    let mut registry = crate::extensions::registry();
+    let scripts = lua::load(&mut reading, &mut registry, workers);
+    options.mail_by_script = send_mail(scripts.as_deref());
     let outcome = match before {
         Some(before) => compile::compile_after(reading, &registry, before, &options),
         None => compile::compile(reading, &registry, Arc::new(World::new(workers)), &options),
@@ -193,7 +205,7 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
     }
     switch_off(&mut program, args);
     tell_sockets(&mut program);
-    Ok(Renewed { program, text: verdict.errors, workers })
+    Ok(Renewed { program, text: verdict.errors, workers, scripts })
 }
 
 /// What the command line switches off.

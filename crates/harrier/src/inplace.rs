@@ -242,6 +242,7 @@ struct Ready {
     text: String,
     doors: doors::Doors,
     outlets: Outlets,
+    scripts: Option<Arc<lua::Loaded>>,
 }
 
 fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome> {
@@ -249,7 +250,7 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
         return Err(refused("The process stops."));
     }
     let read = config::again(args, Some(&shared.program));
-    let Renewed { mut program, mut text, workers } = read.map_err(Outcome::Refused)?;
+    let Renewed { mut program, mut text, workers, scripts } = read.map_err(Outcome::Refused)?;
     let mut fixed = fixed::differences(&shared.program, &program);
     if workers != shared.program.world.workers {
         fixed.push("'nbthread'".to_owned());
@@ -276,7 +277,7 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
     let outlets = Outlets::after(&program, &shared.program, &shared.outlets, log);
     let outlets = outlets.map_err(|why| complain(vec![why]))?;
     text.push_str(&told::changes(&shared.program, &program, &doors.moves));
-    Ok(Ready { program, text, doors, outlets })
+    Ok(Ready { program, text, doors, outlets, scripts })
 }
 
 fn finish(
@@ -298,12 +299,14 @@ fn finish(
 
 /// From here on nothing fails. Gives what there is to say.
 fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
-    let Ready { mut program, doors, outlets, text } = ready;
+    let Ready { mut program, doors, outlets, mut text, scripts } = ready;
     let now = rt::precise();
     let gone = program.adopt_at(now);
     apply(&program);
     let mut shared = Shared::succeed(before, Arc::new(program), outlets, now);
     shared.exposed = doors.exposed(before);
+    shared.services = config::services_with(scripts.as_deref());
+    shared.commands = scripts.iter().flat_map(|scripts| scripts.commands()).collect();
     shared.program.world.process.adoptions.fetch_add(1, Relaxed);
     let shared = Arc::new(shared);
     let doors::Doors { opened, cli, moves, .. } = doors;
@@ -318,20 +321,26 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     let mut cli = Some(cli);
     for index in 0..peers.count() {
         let (shared, moves, told, opened) = (shared.clone(), moves.clone(), told.clone(), opened.clone());
+        let scripts = scripts.clone();
         let cli = if index == 0 { cli.take().unwrap_or_default() } else { Vec::new() };
         let job = move || {
+            let mut failed = None;
             if let Some(worker) = run::switch(shared, opened, moves) {
+                failed = lua::succeed(scripts.as_deref(), &worker).err();
                 for (index, listener) in cli {
                     rt::spawn(admin::cli::serve(worker.clone(), listener, index));
                 }
             }
-            let _ = told.send(());
+            let _ = told.send(failed);
         };
         peers.send_to(index, Box::new(job));
     }
     // Whoever does not answer has ended.
     drop((told, opened));
-    while heard.recv().is_ok() {}
+    while let Ok(failed) = heard.recv() {
+        // A function that runs at the start failed, but the configuration is adopted by now.
+        failed.iter().for_each(|why| text += &say::plain("[ALERT]", why));
+    }
     gone.iter().for_each(|proxy| proxy.front.set_state(FrontState::Stopped));
     shared.farm.catch_up(rt::precise());
     text

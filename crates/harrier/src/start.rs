@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
 use engine::run;
 use engine::sinks::Outlets;
@@ -269,6 +269,8 @@ fn serve(
     let doors: Vec<_> = (0..workers.len()).map(|_| Mutex::new(forwards.clone())).collect();
     drop(forwards);
     let herald = Mutex::new(herald);
+    // Nobody is served before all functions that scripts run at the start are through, whosever they are.
+    let scripted = Barrier::new(workers.len());
     let ended = rt::run(workers, move |index| {
         let share =
             shares.get(index).map(|s| std::mem::take(&mut *s.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -281,12 +283,13 @@ fn serve(
             kept.lock().unwrap_or_else(PoisonError::into_inner).take()
         };
         peers::start(&worker, listener, takes_over);
-        if let Some(scripts) = &scripts
-            && let Err(text) = scripts.start(&worker)
-        {
-            // As HAProxy does, the process ends where a script finds its surroundings wrong.
-            say::alert(&text);
-            std::process::exit(1);
+        if let Some(scripts) = &scripts {
+            if let Err(text) = lua::succeed(Some(scripts), &worker) {
+                // As HAProxy does, the process ends where a script finds its surroundings wrong.
+                say::alert(&text);
+                std::process::exit(1);
+            }
+            scripted.wait();
         }
         if index == 0 {
             let peers = rt::peers();

@@ -57,6 +57,15 @@ impl Exec<'_> {
     }
 }
 
+/// What comes of [`Need::Content`].
+#[derive(Debug)]
+pub struct Content {
+    /// More was waited for, and no more will come.
+    pub over: bool,
+    /// What the action kept.
+    pub kept: Box<dyn Any>,
+}
+
 /// How a need ended.
 #[derive(Debug)]
 pub enum Fulfilled {
@@ -141,6 +150,16 @@ pub enum Need {
         name: Box<str>,
         /// Whether addresses of IPv4 come first.
         v4: bool,
+    },
+    /// The data of the direction at hand, of TCP, are to be others; or more of them. What the action keeps
+    /// meanwhile comes back in a [`Content`], as what was [brought](Fulfilled::Brought).
+    Content {
+        /// What stands in the place of the data; `None`: they stay.
+        data: Option<Vec<u8>>,
+        /// More are waited for, until the inspection delay passes.
+        more: bool,
+        /// What the action keeps.
+        kept: Box<dyn Any>,
     },
     /// Something that only the extension knows which the action comes from.
     Extension(Extension),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Worker;
-use lang::action::{Action, Exec, Extension, Flow, Fulfilled, Need, Payload, Reply};
+use lang::action::{Action, Content, Exec, Extension, Flow, Fulfilled, Need, Payload, Reply};
 use lang::arg::Arg;
 use lang::env::{Env, Side};
 use lang::sample::{Found, Miss, Value as Sample};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::fulfil::fulfil;
 use crate::host::{Acting, Looking, within};
 use crate::run::{Run, Step};
-use crate::scripts::{Functions, Scripts};
+use crate::scripts::{Calls, Scripts};
 use crate::told;
 use crate::value::{Form, to_lua, to_sample};
 use crate::wait::Wait;
@@ -25,7 +25,7 @@ pub struct LuaAction {
     /// The scripts.
     pub scripts: Arc<Scripts>,
     /// Its functions, by state.
-    pub functions: Functions,
+    pub calls: Calls,
     /// Its name without `lua.`.
     pub name: Arc<str>,
     /// The words behind its name.
@@ -38,24 +38,58 @@ struct Suspended {
     came: Came,
 }
 
+/// What a script goes on with once the data are what it made of them.
+enum After {
+    /// It has ended.
+    Ended(Flow),
+    /// It waits for this.
+    Waits(Run, Wait),
+    /// It waited for more data.
+    More(Run),
+}
+
+/// How an action goes on.
+enum Resumed {
+    /// From its beginning.
+    Not,
+    /// Its script goes on with what came; whether no more data will.
+    With(Run, Came, bool),
+    /// Not at all.
+    Over(Flow),
+}
+
+fn resumed(exec: &mut Exec<'_>) -> Resumed {
+    let brought = match exec.resumed.take() {
+        Some(Fulfilled::Brought(brought)) => brought,
+        Some(Fulfilled::Failed | Fulfilled::TimedOut) => return Resumed::Over(Flow::Next),
+        _ => return Resumed::Not,
+    };
+    let brought = match brought.downcast::<Suspended>() {
+        Ok(suspended) => return Resumed::With(suspended.run, suspended.came, false),
+        Err(other) => other,
+    };
+    let Ok(content) = brought.downcast::<Content>() else {
+        // `act.YIELD`: from the beginning.
+        return Resumed::Not;
+    };
+    match content.kept.downcast::<After>().map(|after| *after) {
+        Ok(After::Ended(flow)) => Resumed::Over(flow),
+        Ok(After::Waits(run, wait)) => Resumed::Over(wait_for(run, wait)),
+        Ok(After::More(run)) => Resumed::With(run, Came::Over, content.over),
+        Err(_) => Resumed::Over(Flow::Next),
+    }
+}
+
 impl Action for LuaAction {
     fn run(&self, exec: &mut Exec<'_>) -> Flow {
-        let resumed = match exec.resumed.take() {
-            Some(Fulfilled::Brought(brought)) => match brought.downcast::<Suspended>() {
-                Ok(suspended) => Some(*suspended),
-                // `act.YIELD`: from the beginning.
-                Err(_) => None,
-            },
-            Some(Fulfilled::Failed | Fulfilled::TimedOut) => return Flow::Next,
-            _ => None,
-        };
-        let (mut run, args) = match resumed {
-            Some(Suspended { run, came }) => {
+        let (mut run, args, over) = match resumed(exec) {
+            Resumed::Over(flow) => return flow,
+            Resumed::With(run, came, over) => {
                 let values = came.values(&run.state.lua);
-                (run, values)
+                (run, values, over)
             }
-            None => match self.begin(exec) {
-                Ok((run, args)) => (run, Ok(args)),
+            Resumed::Not => match self.begin(exec) {
+                Ok((run, args)) => (run, Ok(args), false),
                 Err(failure) => return self.failed(exec, &failure, 0),
             },
         };
@@ -63,28 +97,33 @@ impl Action for LuaAction {
             Ok(args) => args,
             Err(e) => return self.failed(exec, &crate::failure::failure(&e), run.state.number),
         };
-        let step = {
-            let host = Acting { id: run.id, exec: std::cell::RefCell::new(exec) };
-            run.resume(&host, args)
+        let (step, data) = {
+            let host = Acting::new(run.id, exec, over);
+            let step = run.resume(&host, args);
+            (step, host.edited())
         };
-        match step {
+        let content = |data, more, kept| Flow::Yield(Need::Content { data, more, kept: Box::new(kept) });
+        let flow = match step {
+            Step::Waits(Wait::Data) => return content(data, true, After::More(run)),
+            Step::Waits(wait) if data.is_some() => return content(data, false, After::Waits(run, wait)),
+            Step::Waits(wait) => return wait_for(run, wait),
             Step::Failed(failure) => self.failed(exec, &failure, run.state.number),
             Step::Done(values) => done(exec, run.id, &values),
-            Step::Waits(wait) => wait_for(run, wait),
-        }
+        };
+        if data.is_some() { content(data, false, After::Ended(flow)) } else { flow }
     }
 }
 
 impl LuaAction {
     fn begin(&self, exec: &Exec<'_>) -> Result<(Run, MultiValue), Failure> {
-        let found = self.scripts.function(&self.functions, exec.live.worker());
-        let (state, function) =
+        let found = self.scripts.call(&self.calls, exec.live.worker());
+        let (state, call) =
             found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
-        let run = Run::new(&state, function, state.settings.session, true)?;
-        let failure = |e: mlua::Error| crate::failure::failure(&e);
-        let mut args = MultiValue::from_iter([state.make("txn", run.id).map_err(failure)?]);
+        let run = Run::of_stream(state, (call, true), true, exec.txn.has_req || exec.txn.has_res)?;
+        let mut args = MultiValue::new();
         for word in &self.words {
-            args.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
+            let word = state.lua.create_string(word).map_err(|e| crate::failure::failure(&e))?;
+            args.push_back(Value::String(word));
         }
         Ok((run, args))
     }
@@ -92,7 +131,7 @@ impl LuaAction {
     /// Says what went wrong; the rules go on.
     fn failed(&self, exec: &mut Exec<'_>, failure: &Failure, number: usize) -> Flow {
         let text = failure.told(&format!("Lua function '{}'", self.name), number);
-        let host = Acting { id: u64::MAX, exec: std::cell::RefCell::new(exec) };
+        let host = Acting::new(u64::MAX, exec, false);
         within(&host, || told::failed(&self.scripts.settings, &text));
         Flow::Next
     }
@@ -161,44 +200,44 @@ fn message_reply(message: &[u8]) -> Reply {
 /// Runs a fetch.
 pub fn fetch<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     name: &str,
     env: &Env<'a>,
     args: &'a [Arg],
 ) -> Found<'a> {
     let what = || format!("Lua sample-fetch '{name}'");
-    call(scripts, functions, &what, env, None, args)
+    call(scripts, calls, &what, env, None, args)
 }
 
 /// Runs a converter.
 pub fn convert<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     name: &str,
     env: &Env<'a>,
     value: Sample<'a>,
     args: &'a [Arg],
 ) -> Found<'a> {
     let what = || format!("Lua converter '{name}'");
-    call(scripts, functions, &what, env, Some(value), args)
+    call(scripts, calls, &what, env, Some(value), args)
 }
 
 fn call<'a>(
     scripts: &Arc<Scripts>,
-    functions: &Functions,
+    calls: &Calls,
     what: &dyn Fn() -> String,
     env: &Env<'a>,
     value: Option<Sample<'a>>,
     args: &'a [Arg],
 ) -> Found<'a> {
-    let (state, function) = scripts.function(functions, env.live.worker()).ok_or(Miss::None)?;
-    let result = Run::new(&state, function, state.settings.session, false).and_then(|mut run| {
+    let (state, call) = scripts.call(calls, env.live.worker()).ok_or(Miss::None)?;
+    let http = env.txn.has_req || env.txn.has_res;
+    let result = Run::of_stream(state, (call, value.is_none()), false, http).and_then(|mut run| {
         let failure = |e: mlua::Error| crate::failure::failure(&e);
-        let first = match value {
-            Some(value) => to_lua(&state.lua, value, Form::Text),
-            None => state.make("txn", run.id),
-        };
-        let mut values = MultiValue::from_iter([first.map_err(failure)?]);
+        let mut values = MultiValue::new();
+        if let Some(value) = value {
+            values.push_back(to_lua(&state.lua, value, Form::Text).map_err(failure)?);
+        }
         for word in args.iter().filter_map(Arg::bytes) {
             values.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
         }

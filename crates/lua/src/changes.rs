@@ -16,6 +16,9 @@ pub fn changed(id: u64, var: VarRef, value: Option<&Owned>) {
         return;
     }
     CHANGES.with_borrow(|all| {
+        if all.is_empty() {
+            return;
+        }
         if let Some(changes) = all.get(&id) {
             changes.borrow_mut().push((var, value.cloned()));
         }

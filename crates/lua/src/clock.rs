@@ -11,6 +11,9 @@ use parking_lot::Mutex;
 /// What stands in front of what a function yields.
 pub const TAG: i64 = 0x4861_7272_6965_7201;
 
+/// What stands in front of what a function returns in a coroutine that is used again.
+pub const OVER: i64 = TAG + 1;
+
 /// Wakes a script that waits to be woken.
 #[derive(Default)]
 pub struct Wake {
@@ -56,12 +59,18 @@ pub enum Over {
 
 thread_local! {
     static CLOCK: Cell<Option<Clock>> = const { Cell::new(None) };
+    static YIELDS: Cell<bool> = const { Cell::new(false) };
     static WAKE: std::cell::RefCell<Option<Arc<Wake>>> = const { std::cell::RefCell::new(None) };
 }
 
 /// What wakes the script that runs on this thread.
 pub fn wake() -> Option<Arc<Wake>> {
     WAKE.with_borrow(Clone::clone)
+}
+
+/// Whether the script that runs on this thread may wait.
+pub fn yields() -> bool {
+    YIELDS.get()
 }
 
 /// Looks at the clock, after so many instructions as `tune.lua.forced-yield` says.
@@ -85,11 +94,18 @@ pub fn tick() -> mlua::Result<mlua::VmState> {
     Ok(mlua::VmState::Continue)
 }
 
-/// Runs `work` by a clock, where scripts find what wakes them; gives what of the clock is over.
-pub fn timed<R>(clock: Clock, wake: &Arc<Wake>, work: impl FnOnce() -> R) -> (R, Option<Over>) {
+/// Runs `work` by a clock, where scripts find what wakes them and whether they may wait; gives what of the
+/// clock is over.
+pub fn timed<R>(
+    clock: Clock,
+    (wake, may_wait): (Option<&Arc<Wake>>, bool),
+    work: impl FnOnce() -> R,
+) -> (R, Option<Over>) {
     let before = CLOCK.replace(Some(clock));
-    let waker = WAKE.replace(Some(wake.clone()));
+    let waker = WAKE.replace(wake.cloned());
+    let yields = YIELDS.replace(may_wait);
     let result = work();
+    YIELDS.set(yields);
     WAKE.set(waker);
     (result, CLOCK.replace(before).and_then(|clock| clock.over))
 }

@@ -1,9 +1,9 @@
 //! The class `core`: logs, dates, addresses, maps by name, the process.
 
-use engine::worker::with_worker;
 use mlua::Value;
 use model::vars::Scope;
 
+use crate::here::with_worker;
 use crate::told;
 use crate::value::Bound;
 use crate::value::{Args, Form, Outcome, give, inner, nothing, to_lua};
@@ -11,20 +11,23 @@ use crate::value::{Args, Form, Outcome, give, inner, nothing, to_lua};
 /// Functions of the class.
 pub const BOUND: &[Bound] = &[
     ("core.log", 0, log),
-    ("core.seconds", 0, seconds),
-    ("core.millis", 0, millis),
+    ("core.Debug", 0, |args| log_at(args, 7)),
+    ("core.Info", 0, |args| log_at(args, 6)),
+    ("core.Warning", 0, |args| log_at(args, 4)),
+    ("core.Alert", 0, |args| log_at(args, 1)),
+    ("core.sleep", 0, seconds),
+    ("core.msleep", 0, millis),
+    ("core.wait", 0, wait),
     ("core.now", 0, now),
     ("core.http_date", 0, http_date),
     ("core.imf_date", 0, imf_date),
     ("core.rfc850_date", 0, rfc850_date),
     ("core.asctime_date", 0, asctime_date),
     ("core.set_nice", 0, set_nice),
-    ("core.parse_addr", 0, parse_addr),
-    ("core.match_addr", 0, match_addr),
-    ("core.tokenize", 0, tokenize),
     ("core.get_var", 0, get_var),
     ("core.get_info", 0, get_info),
-    ("text", 0, text),
+    ("concat.add", 0, text),
+    ("applet.send", 1, text),
     ("raise", 0, raise),
     ("waker", 0, waker),
     ("traceback", 0, traceback),
@@ -49,15 +52,28 @@ fn log(args: &mut Args<'_>) -> Outcome {
     nothing()
 }
 
+/// The same with the level in its name.
+fn log_at(args: &mut Args<'_>, level: u8) -> Outcome {
+    let text = args.bytes(1)?;
+    told::log(&settings(args), told::Loggers::Process, level, &text);
+    nothing()
+}
+
+/// Milliseconds of `core.wait()`, nil without an end.
+fn wait(args: &mut Args<'_>) -> Outcome {
+    let n = if args.len() == 0 { None } else { Some(args.int(1)?) };
+    give(args.lua(), n)
+}
+
 /// Milliseconds of `core.sleep(seconds)`.
 fn seconds(args: &mut Args<'_>) -> Outcome {
-    let n = args.number(1).map_err(|text| text.replace("'seconds'", "'sleep'"))?;
+    let n = args.number(1)?;
     give(args.lua(), (n * 1000.0).clamp(0.0, 1e15) as i64)
 }
 
 /// Milliseconds of `core.msleep(milliseconds)`.
 fn millis(args: &mut Args<'_>) -> Outcome {
-    let n = args.number(1).map_err(|text| text.replace("'millis'", "'msleep'"))?;
+    let n = args.number(1)?;
     give(args.lua(), n.clamp(0.0, 1e15) as i64)
 }
 
@@ -92,80 +108,18 @@ fn date(args: &mut Args<'_>, parse: impl Fn(&[u8]) -> Option<i64>) -> Outcome {
 
 /// The scheduler here has no priorities: checked, and without effect.
 fn set_nice(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     args.int(1)?;
     nothing()
 }
 
-/// An address with its prefix, as scripts hold it.
-#[derive(Clone, Copy)]
-struct Network(std::net::IpAddr, u8);
-
-fn network(text: &str) -> Option<Network> {
-    let (addr, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-    let addr: std::net::IpAddr = addr.trim().parse().ok()?;
-    let most = if addr.is_ipv4() { 32 } else { 128 };
-    let bits = match bits {
-        None => most,
-        Some(bits) => match bits.parse::<std::net::Ipv4Addr>() {
-            Ok(mask) if addr.is_ipv4() => u8::try_from(u32::from(mask).leading_ones()).ok()?,
-            _ => bits.parse::<u8>().ok().filter(|b| *b <= most)?,
-        },
-    };
-    Some(Network(addr, bits))
-}
-
-impl mlua::UserData for Network {}
-
-fn parse_addr(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
-    let text = args.text(1)?;
-    match network(&text) {
-        Some(found) => give(args.lua(), inner(args.lua().create_userdata(found))?),
-        None => give(args.lua(), Value::Nil),
-    }
-}
-
-fn match_addr(args: &mut Args<'_>) -> Outcome {
-    let held = |n: usize| -> Result<Network, String> {
-        let data = args.get(n).as_userdata().ok_or_else(|| args.bad(n, "address expected"))?;
-        data.borrow::<Network>().map(|n| *n).map_err(|_| args.bad(n, "address expected"))
-    };
-    let (a, b) = (held(1)?, held(2)?);
-    let bits = a.1.min(b.1);
-    let same = match (a.0, b.0) {
-        (std::net::IpAddr::V4(x), std::net::IpAddr::V4(y)) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-            u32::from(x) & mask == u32::from(y) & mask
-        }
-        (std::net::IpAddr::V6(x), std::net::IpAddr::V6(y)) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-            u128::from(x) & mask == u128::from(y) & mask
-        }
-        _ => false,
-    };
-    give(args.lua(), same)
-}
-
-fn tokenize(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 3)?;
-    let (text, separators) = (args.bytes(1)?, args.bytes(2)?);
-    let blanks = !args.truth(3);
-    let parts = text.split(|c| separators.contains(c)).filter(|part| blanks || !part.is_empty());
-    let parts = parts.map(|part| args.lua().create_string(part)).collect::<mlua::Result<Vec<_>>>();
-    let table = inner(args.lua().create_sequence_from(inner(parts)?))?;
-    give(args.lua(), table)
-}
-
 /// A variable of the process.
 fn get_var(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let name = args.text(1)?;
     let form = settings(args).form();
-    let found = name
+    let name = name
         .strip_prefix("proc.")
-        .and_then(|name| with_worker(|w| proc_var(&w.shared.program, name)))
-        .flatten();
+        .ok_or("'get_var': Only 'proc.' scope allowed to be retrieved in 'core.get_var()'.")?;
+    let found = with_worker(|w| proc_var(&w.shared.program, name)).flatten();
     let Some(found) = found else { return give(args.lua(), Value::Nil) };
     let arena = bumpalo::Bump::new();
     let value = inner(to_lua(args.lua(), lang::sample::Value::from_owned(&found, &arena), form))?;
@@ -258,7 +212,8 @@ pub fn take_wake_time() -> Option<std::time::Duration> {
 }
 
 fn wake_time(args: &mut Args<'_>) -> Outcome {
-    let ms = args.int(1)?;
+    // As in HAProxy, what is no number says nothing.
+    let ms = args.number(1).unwrap_or(0.0) as i64;
     WAKE_TIME.set(u64::try_from(ms).ok().filter(|ms| *ms > 0));
     nothing()
 }

@@ -1,7 +1,8 @@
-//! Events of servers, told to scripts: `core.event_sub`, `Server.event_sub`, the class `EventSub`.
+//! Events of servers and of sets of patterns, told to scripts: `core.event_sub`, `Server.event_sub`,
+//! `Patref.event_sub`, the class `EventSub`.
 //!
-//! Whoever changes a server puts the event into the queue of each subscription; a task of the thread that
-//! subscribed calls the function with one after the other.
+//! Whoever changes a server or a set puts the event into the queue of each subscription; a task of the thread
+//! that subscribed calls the function with one after the other.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -11,14 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 
 use engine::Worker;
-use engine::worker::with_worker;
 use mlua::{AnyUserData, Function, Lua, MultiValue, Table, Value};
 use model::events::{Checked, Detail, Event, kind};
 use model::server::{Op, admin};
 use parking_lot::Mutex;
+use pattern::{Change, LiveSet};
 
 use crate::clock::Wake;
 use crate::failure::{Failure, failure};
+use crate::here::with_worker;
 use crate::objects::object;
 use crate::run::Run;
 use crate::state::State;
@@ -27,10 +29,14 @@ use crate::value::{Args, Bound, Outcome, give, inner, nothing};
 
 /// Functions about events.
 pub const BOUND: &[Bound] = &[
-    ("core.event_sub", 0, |args| subscribe(args, None)),
+    ("core.event_sub", 0, |args| subscribe(args, Of::All)),
     ("server.event_sub", 1, |args| {
-        let names = crate::servers::names(args)?;
-        subscribe(args, Some(names))
+        let (proxy, server) = crate::servers::names(args)?;
+        subscribe(args, Of::Server(proxy, server))
+    }),
+    ("patref.event_sub", 1, |args| {
+        let set = crate::pattern_sets::held(args)?;
+        subscribe(args, Of::Set(set))
     }),
     ("subscription.unsub", 1, unsubscribe),
 ];
@@ -50,18 +56,57 @@ const NAMES: &[(&str, u32)] = &[
     ("ACME", 0),
     ("ACME_DEPLOY", 0),
     ("ACME_NEWCERT", 0),
+    ("PAT_REF", PATTERNS),
+    ("PAT_REF_ADD", 1 << 16),
+    ("PAT_REF_DEL", 1 << 17),
+    ("PAT_REF_SET", 1 << 18),
+    ("PAT_REF_CLEAR", 1 << 19),
+    ("PAT_REF_COMMIT", 1 << 20),
 ];
+
+/// All events of sets of patterns.
+const PATTERNS: u32 = 0x1f << 16;
+
+/// The bit of a change of a set.
+fn bit(change: Change) -> u32 {
+    match change {
+        Change::Add => 1 << 16,
+        Change::Del => 1 << 17,
+        Change::Set => 1 << 18,
+        Change::Clear => 1 << 19,
+        Change::Commit => 1 << 20,
+    }
+}
 
 /// How many events wait for a function at most. One that is slower misses some.
 const MOST: usize = 1000;
+
+/// What a subscription is about.
+#[derive(Default)]
+enum Of {
+    /// All servers.
+    #[default]
+    All,
+    /// That server of a proxy.
+    Server(String, String),
+    /// A set of patterns.
+    Set(Arc<LiveSet>),
+}
+
+/// What happened.
+enum Happened {
+    /// Something to a server.
+    Server(Event),
+    /// A change of a set, and when, in seconds since 1970.
+    Set(Change, u64),
+}
 
 /// A subscription.
 #[derive(Default)]
 pub struct Subscription {
     kinds: u32,
-    /// The names of proxy and server, where it is about one.
-    of: Option<(String, String)>,
-    queue: Mutex<VecDeque<Event>>,
+    of: Of,
+    queue: Mutex<VecDeque<Happened>>,
     wake: Wake,
     over: AtomicBool,
     /// Some were missed.
@@ -79,22 +124,30 @@ impl mlua::UserData for Handle {}
 
 impl Subscription {
     fn note(&self, event: &Event) {
-        let of =
-            |(proxy, server): &(String, String)| **proxy == *event.proxy.0 && **server == *event.server.0;
-        if self.over.load(Relaxed) || !self.of.as_ref().is_none_or(of) {
+        let mine = match &self.of {
+            Of::Server(proxy, server) => **proxy == *event.proxy.0 && **server == *event.server.0,
+            _ => true,
+        };
+        if mine {
+            self.queued(|| Happened::Server(event.clone()));
+        }
+    }
+
+    fn queued(&self, happened: impl FnOnce() -> Happened) {
+        if self.over.load(Relaxed) {
             return;
         }
         let mut queue = self.queue.lock();
         if queue.len() >= MOST {
             return self.missed.store(true, Relaxed);
         }
-        queue.push_back(event.clone());
+        queue.push_back(happened());
         drop(queue);
         self.wake.raise();
     }
 
     /// The next event; `None`: the subscription is over.
-    async fn next(&self) -> Option<Event> {
+    async fn next(&self) -> Option<Happened> {
         poll_fn(|cx| {
             let woken = self.wake.poll(cx).is_ready();
             if self.over.load(Relaxed) {
@@ -118,17 +171,17 @@ fn kinds(args: &Args<'_>) -> Result<u32, String> {
     let wrong = || args.bad(1, &format!("table of strings expected, got {}", args.get(1).type_name()));
     let list = args.get(1).as_table().ok_or_else(wrong)?;
     let (mut kinds, mut any) = (0, false);
-    for name in list.sequence_values::<mlua::String>() {
-        let name = name.map_err(|_| wrong())?.to_string_lossy();
+    for name in list.sequence_values::<Value>() {
+        let Value::String(name) = inner(name)? else { return Err(wrong()) };
+        let name = name.to_string_lossy();
         let known = NAMES.iter().find(|(known, _)| *known == name);
-        let (_, bits) = known.ok_or_else(|| format!("event_sub: no valid event type: '{name}'"))?;
+        let (_, bits) = known.ok_or_else(|| args.bad(1, &format!("'{name}' event type is unknown")))?;
         (kinds, any) = (kinds | bits, true);
     }
     if any { Ok(kinds) } else { Err("event_sub: no valid event types were provided".into()) }
 }
 
-fn subscribe(args: &mut Args<'_>, of: Option<(String, String)>) -> Outcome {
-    args.want(2, 2)?;
+fn subscribe(args: &mut Args<'_>, of: Of) -> Outcome {
     let (kinds, function) = (kinds(args)?, args.function(2)?);
     let subscription = Arc::new(Subscription { kinds, of, ..Subscription::default() });
     let handle = inner(args.lua().create_userdata(Handle(subscription.clone())))?;
@@ -161,6 +214,39 @@ pub fn start(state: &Arc<State>, worker: &Rc<Worker>) {
     }
 }
 
+/// Has the subscription told of what happens, until that is dropped.
+enum Heard {
+    Servers(Arc<model::World>, u32),
+    Set(Arc<LiveSet>, u64),
+}
+
+impl Heard {
+    fn of(subscription: &Arc<Subscription>, worker: &Worker) -> Heard {
+        let noted = subscription.clone();
+        if let Of::Set(set) = &subscription.of {
+            let kinds = subscription.kinds;
+            let told = move |change| {
+                if kinds & bit(change) != 0 {
+                    noted.queued(|| Happened::Set(change, rt::wall().as_secs()));
+                }
+            };
+            return Heard::Set(set.clone(), set.hear(Arc::new(told)));
+        }
+        let world = worker.shared.program.world.clone();
+        let number = world.events.begin(subscription.kinds, Arc::new(move |event| noted.note(event)));
+        Heard::Servers(world, number)
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        match self {
+            Heard::Servers(world, number) => world.events.end(*number),
+            Heard::Set(set, number) => set.unhear(*number),
+        }
+    }
+}
+
 /// Begins a subscription on this worker.
 fn begin(
     state: Arc<State>,
@@ -169,13 +255,14 @@ fn begin(
     object: Value,
     worker: &Rc<Worker>,
 ) {
-    let world = worker.shared.program.world.clone();
-    let noted = subscription.clone();
-    let number = world.events.begin(subscription.kinds, Arc::new(move |event| noted.note(event)));
+    let heard = Heard::of(&subscription, worker);
     let worker = worker.clone();
     rt::spawn(async move {
-        while let Some(event) = subscription.next().await {
-            if let Err(failure) = call(&state, &function, &object, &event, &worker).await {
+        let id = crate::state::next_id();
+        while let Some(Some(happened)) = state.ending.before(id, subscription.next()).await {
+            if let Err(failure) = call(&state, &function, &object, &happened, &worker).await
+                && failure != Failure::Over
+            {
                 told::failed(&state.settings, &failure.told("Lua event_hdl", state.number));
             }
             if subscription.missed.swap(false, Relaxed) {
@@ -183,7 +270,7 @@ fn begin(
                 told::failed(&state.settings, text);
             }
         }
-        world.events.end(number);
+        drop(heard);
     });
 }
 
@@ -191,21 +278,28 @@ async fn call(
     state: &Arc<State>,
     function: &Function,
     object: &Value,
-    event: &Event,
+    happened: &Happened,
     worker: &Rc<Worker>,
 ) -> Result<(), Failure> {
     let wrong = |e: mlua::Error| failure(&e);
-    let name = NAMES.iter().find(|(_, bits)| *bits == event.kind).map_or("", |(name, _)| name);
-    let data = data(&state.lua, event).map_err(wrong)?;
-    let when = i64::try_from(event.when).unwrap_or(i64::MAX);
-    let args = [
-        Value::String(state.lua.create_string(name).map_err(wrong)?),
-        Value::Table(data),
-        object.clone(),
-        Value::Integer(when),
-    ];
+    let kind = match happened {
+        Happened::Server(event) => event.kind,
+        Happened::Set(change, _) => bit(*change),
+    };
+    let name = NAMES.iter().find(|(_, bits)| *bits == kind).map_or("", |(name, _)| name);
+    let mut args = MultiValue::from_iter([Value::String(state.lua.create_string(name).map_err(wrong)?)]);
+    // As in HAProxy, events of sets have no data, not even nil in its place.
+    let when = match happened {
+        Happened::Server(event) => {
+            args.push_back(Value::Table(data(&state.lua, event).map_err(wrong)?));
+            event.when
+        }
+        Happened::Set(_, when) => *when,
+    };
+    args.push_back(object.clone());
+    args.push_back(Value::Integer(i64::try_from(when).unwrap_or(i64::MAX)));
     let mut run = Run::new(state, function.clone(), state.settings.task, true)?;
-    crate::tasks::drive(&mut run, MultiValue::from_iter(args), worker).await.map(drop)
+    crate::tasks::drive(&mut run, args, worker).await.map(drop)
 }
 
 /// What the function is told of an event.

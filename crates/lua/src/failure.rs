@@ -12,6 +12,8 @@ pub enum Failure {
     Timeout,
     /// It ran for too long in one go.
     Burst,
+    /// Its configuration is over.
+    Over,
     /// It used too much memory.
     Memory,
     /// It raised an error: what it says, and where it comes from.
@@ -47,7 +49,13 @@ pub fn failure(error: &mlua::Error) -> Failure {
 /// A trace in the words of HAProxy's logs.
 fn traced(trace: &str) -> String {
     let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
-    let frames = lines.filter(|line| !line.contains(PRELUDE) && !line.contains("harrier."));
+    // What is ours is left out, with the mark of a call in its place.
+    let mut ours = false;
+    let frames = lines.filter(|line| {
+        let mark = ours && *line == "(...tail calls...)";
+        ours = line.contains(PRELUDE) || line.contains("harrier.");
+        !ours && !mark
+    });
     let frames = frames.map(|line| {
         let line = line.replace("in main chunk", "in function line 0");
         match line.split_once("in function <") {
@@ -71,6 +79,7 @@ impl Failure {
             Failure::Timeout => format!("{what}: execution timeout."),
             Failure::Burst => format!("{what}: burst timeout."),
             Failure::Memory => format!("{what}: out of memory error."),
+            Failure::Over => format!("{what}: its configuration is over."),
             Failure::Runtime(text, trace) => {
                 format!("{what}: [state-id {number}] runtime error: {text} from {trace}.")
             }

@@ -14,7 +14,6 @@ use engine::Worker;
 use engine::connect::copied;
 use engine::sessions::Session;
 use engine::worker::service::Changes;
-use engine::worker::with_worker;
 use lang::Words;
 use lang::action::{Exec, Flow};
 use lang::env::Side;
@@ -26,6 +25,7 @@ use model::Txn;
 
 use crate::action::again;
 use crate::failure::{Failure, failure};
+use crate::here::with_worker;
 use crate::host::{Acting, Host, Nothing, within};
 use crate::run::{Run, Step};
 use crate::scripts::Scripts;
@@ -131,7 +131,7 @@ impl Maker for Line {
             facts: RefCell::default(),
             changes: Changes::default(),
         };
-        let acting = Acting { id: crate::state::next_id(), exec: RefCell::new(exec) };
+        let acting = Acting::new(crate::state::next_id() * 2, exec, false);
         let made = shared.call(&Attending { acting, shared: &shared }, "new", |_, _| Ok(None));
         let Ok(Some(Value::Table(own))) = made else { return None };
         Some(Box::new(LuaFilter {
@@ -310,7 +310,7 @@ impl LuaFilter {
         name: &str,
         args: impl FnOnce(&State, u64) -> mlua::Result<Option<[Value; 2]>>,
     ) -> Said {
-        let acting = Acting { id: crate::state::next_id(), exec: RefCell::new(exec) };
+        let acting = Acting::new(crate::state::next_id() * 2, exec, false);
         self.shared.callback(&Attending { acting, shared: &self.shared }, name, args)
     }
 

@@ -7,7 +7,7 @@ use mlua::Value;
 
 use crate::host;
 use crate::shown::{Flowing, Length};
-use crate::value::{Args, Bound, Outcome, give, inner};
+use crate::value::{Args, BARE, Bound, Outcome, give, inner};
 
 /// Functions of both classes, and of `filter`.
 pub const BOUND: &[Bound] = &[
@@ -37,9 +37,9 @@ pub const BOUND: &[Bound] = &[
     ("channel.is_full", 1, is_full),
     ("channel.is_resp", 1, is_resp),
     ("channel.data", 1, |a| bytes(a).and_then(|()| data(a))),
-    ("channel.dup", 1, |a| bytes(a).and_then(|()| data(a))),
-    ("channel.line", 1, |a| bytes(a).and_then(|()| line(a, false))),
-    ("channel.getline", 1, |a| bytes(a).and_then(|()| line(a, true))),
+    ("channel.dup", 1, |a| bytes(a).and_then(|()| dup(a))),
+    ("channel.line", 1, |a| bytes(a).and_then(|()| line(a))),
+    ("channel.getline", 1, |a| bytes(a).and_then(|()| getline(a))),
     ("channel.get", 1, |a| bytes(a).and_then(|()| get(a))),
     ("channel.append", 1, |a| bytes(a).and_then(|()| append(a))),
     ("channel.prepend", 1, |a| bytes(a).and_then(|()| prepend(a))),
@@ -64,7 +64,7 @@ fn bytes(args: &Args<'_>) -> Result<(), String> {
     let id: u64 = args.own()?;
     let http = host::env(id, |env| env.txn.has_req || env.txn.has_res);
     match http {
-        Some(true) => Err("Cannot manipulate HAProxy channels in HTTP mode.".into()),
+        Some(true) => Err(format!("{BARE}Cannot manipulate HAProxy channels in HTTP mode.")),
         _ => Ok(()),
     }
 }
@@ -94,6 +94,8 @@ fn look<R>(args: &Args<'_>, look: impl FnOnce(&mut Flowing) -> R) -> Result<R, S
             over: payload.complete,
             eom: payload.complete,
             http: env.txn.has_req,
+            waits: false,
+            changed: false,
         }
     });
     let (Some(mut waits), Some(look)) = (waits, look) else { return Err(crate::txn::away("channel")) };
@@ -103,34 +105,71 @@ fn look<R>(args: &Args<'_>, look: impl FnOnce(&mut Flowing) -> R) -> Result<R, S
 /// Changes the data that flow through a filter.
 fn change<R>(args: &Args<'_>, change: impl FnOnce(&mut Flowing) -> R) -> Result<R, String> {
     let (id, side) = (args.own::<u64>()?, side(args)?);
-    let done = host::flowing(id, |flowing| (flowing.side == side).then(|| change(flowing)));
-    done.flatten().ok_or_else(|| "data can be changed by filters only, while they are shown them".to_owned())
+    let done = host::flowing(id, |flowing| {
+        let mine = flowing.side == side;
+        flowing.changed |= mine;
+        mine.then(|| change(flowing))
+    });
+    done.flatten().ok_or_else(|| "the data of this direction can't be changed here".to_owned())
 }
 
 fn number(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A place in so many bytes.
-fn place(args: &Args<'_>, n: usize, length: usize) -> Result<usize, String> {
-    let offset = args.int_or(n, 0)?;
-    let from = if offset < 0 { number(length).saturating_add(offset) } else { offset };
-    usize::try_from(from).ok().filter(|at| *at <= length).ok_or_else(|| "offset out of range.".to_owned())
+/// What is said of a place or a length that is wrong stands without one in the script.
+fn out_of_range(what: &str) -> String {
+    format!("{BARE}{what} out of range.")
 }
 
-/// A place and how much behind it; `all` where more is asked for than there is, or an error.
-fn part(args: &Args<'_>, n: usize, length: usize, strict: bool) -> Result<(usize, usize), String> {
-    let at = place(args, n, length)?;
+/// A place in so many bytes; `None`: it is behind them.
+fn place(args: &Args<'_>, n: usize, length: usize) -> Result<Option<usize>, String> {
+    let offset = args.int_or(n, 0)?;
+    let from = if offset < 0 { number(length).saturating_add(offset).max(0) } else { offset };
+    Ok(usize::try_from(from).ok().filter(|at| *at <= length))
+}
+
+/// A place and how much behind it, of data that are to be changed.
+fn part(args: &Args<'_>, n: usize, length: usize) -> Result<(usize, usize), String> {
+    let at = place(args, n, length)?.ok_or_else(|| out_of_range("offset"))?;
     let rest = length.saturating_sub(at);
-    if args.get(n + 1).is_nil() {
-        return Ok((at, rest));
+    match args.int_or(n + 1, -1)? {
+        -1 => Ok((at, rest)),
+        wanted => match usize::try_from(wanted) {
+            Ok(wanted) if wanted <= rest => Ok((at, wanted)),
+            _ => Err(out_of_range("length")),
+        },
     }
-    let wanted = args.int(n + 1)?;
-    match usize::try_from(wanted) {
-        Ok(wanted) if wanted <= rest || !strict => Ok((at, wanted.min(rest))),
-        Err(_) if wanted == -1 && !strict => Ok((at, rest)),
-        _ => Err("length out of range.".into()),
+}
+
+/// What a script looks at.
+enum Seen<'f> {
+    /// More has to come first.
+    Waits,
+    /// Nothing, and nothing more will come.
+    Over,
+    /// This.
+    Data(&'f [u8]),
+}
+
+/// The part of the data that the arguments name: a place and a length, which `waits` for as much if it is
+/// given.
+fn seen<'f>(args: &Args<'_>, flowing: &'f Flowing) -> Result<Seen<'f>, String> {
+    let length = args.int_or(2, -1)?;
+    let wanted = usize::try_from(length).ok();
+    if wanted.is_none() && length != -1 {
+        return Err(out_of_range("length"));
     }
+    let Some(at) = place(args, 1, flowing.held.len())? else { return Ok(Seen::Data(&[])) };
+    let enough = wanted.map_or(usize::MAX, |wanted| at.saturating_add(wanted));
+    if args.len() > 1 && flowing.lacks(enough) {
+        return Ok(Seen::Waits);
+    }
+    if flowing.held.is_empty() && flowing.over {
+        return Ok(Seen::Over);
+    }
+    let end = enough.min(flowing.held.len());
+    Ok(Seen::Data(flowing.held.get(at..end).unwrap_or_default()))
 }
 
 fn input(args: &mut Args<'_>) -> Outcome {
@@ -168,36 +207,64 @@ fn put_eom(args: &mut Args<'_>, eom: bool) -> Outcome {
     give(args.lua(), ())
 }
 
-/// A part of what is held; nil where there is nothing and nothing more will come.
-fn data(args: &mut Args<'_>) -> Outcome {
-    let found = look(args, |flowing| {
-        let (at, n) = part(args, 1, flowing.held.len(), false)?;
-        let data = flowing.held.get(at..at + n).unwrap_or_default();
-        Ok::<_, String>((!data.is_empty() || !flowing.over).then(|| data.to_vec()))
-    })?;
-    text(args, found?)
-}
-
-fn text(args: &Args<'_>, found: Option<Vec<u8>>) -> Outcome {
+/// What a look at data gives: they, or nil; and true where more has to come first.
+fn told(args: &Args<'_>, found: Result<Option<Vec<u8>>, ()>) -> Outcome {
     match found {
-        Some(data) => give(args.lua(), inner(args.lua().create_string(data))?),
-        None => give(args.lua(), Value::Nil),
+        Ok(Some(data)) => give(args.lua(), inner(args.lua().create_string(data))?),
+        Ok(None) => give(args.lua(), Value::Nil),
+        Err(()) => give(args.lua(), (Value::Nil, true)),
     }
 }
 
-fn line(args: &mut Args<'_>, take: bool) -> Outcome {
-    let read = |flowing: &mut Flowing| {
-        let (at, n) = part(args, 1, flowing.held.len(), false)?;
-        let data = flowing.held.get(at..at + n).unwrap_or_default();
-        let end = data.iter().position(|c| *c == b'\n').map_or(data.len(), |end| end + 1);
-        let line = data.get(..end).unwrap_or_default().to_vec();
-        if take {
-            flowing.held.drain(at..at + end);
+fn data(args: &mut Args<'_>) -> Outcome {
+    let found = look(args, |flowing| {
+        Ok::<_, String>(match seen(args, flowing)? {
+            Seen::Waits => Err(()),
+            Seen::Over => Ok(None),
+            Seen::Data(data) => Ok(Some(data.to_vec())),
+        })
+    })?;
+    told(args, found?)
+}
+
+/// All that waits.
+fn dup(args: &mut Args<'_>) -> Outcome {
+    let found =
+        look(args, |flowing| (!flowing.held.is_empty() || !flowing.over).then(|| flowing.held.clone()))?;
+    told(args, Ok(found))
+}
+
+fn line(args: &mut Args<'_>) -> Outcome {
+    let found = look(args, |flowing| {
+        // A line that is there needs no more.
+        let at = place(args, 1, flowing.held.len())?.unwrap_or(flowing.held.len());
+        let ends = flowing.held.get(at..).unwrap_or_default().contains(&b'\n');
+        Ok::<_, String>(match seen(args, flowing)? {
+            Seen::Waits if !ends => Err(()),
+            Seen::Waits => Ok(Some(first_line(flowing.held.get(at..).unwrap_or_default()))),
+            Seen::Over => Ok(None),
+            Seen::Data(data) => Ok(Some(first_line(data))),
+        })
+    })?;
+    told(args, found?)
+}
+
+/// The first line with its end, or all.
+fn first_line(data: &[u8]) -> Vec<u8> {
+    let end = data.iter().position(|c| *c == b'\n').map_or(data.len(), |end| end + 1);
+    data.get(..end).unwrap_or_default().to_vec()
+}
+
+fn getline(args: &mut Args<'_>) -> Outcome {
+    let found = change(args, |flowing| {
+        let line = first_line(&flowing.held);
+        if !line.ends_with(b"\n") && flowing.lacks(usize::MAX) {
+            return Err(());
         }
-        Ok::<_, String>((!line.is_empty() || !flowing.over).then_some(line))
-    };
-    let found = if take { change(args, read)? } else { look(args, read)? };
-    text(args, found?)
+        flowing.held.drain(..line.len());
+        Ok((!line.is_empty() || !flowing.over).then_some(line))
+    })?;
+    told(args, found)
 }
 
 fn get(args: &mut Args<'_>) -> Outcome {
@@ -205,7 +272,7 @@ fn get(args: &mut Args<'_>) -> Outcome {
         let data = std::mem::take(&mut flowing.held);
         (!data.is_empty() || !flowing.over).then_some(data)
     })?;
-    text(args, found)
+    told(args, Ok(found))
 }
 
 /// Puts bytes in place of others; how many, or -1 where there is no room.
@@ -227,29 +294,26 @@ fn splice(
 }
 
 fn append(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     splice(args, args.bytes(1)?, |flowing| Ok((flowing.held.len(), 0)))
 }
 
 fn prepend(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     splice(args, args.bytes(1)?, |_| Ok((0, 0)))
 }
 
 fn insert(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 2)?;
-    splice(args, args.bytes(1)?, |flowing| Ok((place(args, 2, flowing.held.len())?, 0)))
+    splice(args, args.bytes(1)?, |flowing| {
+        Ok((place(args, 2, flowing.held.len())?.ok_or_else(|| out_of_range("offset"))?, 0))
+    })
 }
 
 fn set(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 3)?;
-    splice(args, args.bytes(1)?, |flowing| part(args, 2, flowing.held.len(), true))
+    splice(args, args.bytes(1)?, |flowing| part(args, 2, flowing.held.len()))
 }
 
 fn remove(args: &mut Args<'_>) -> Outcome {
-    args.want(0, 2)?;
     let gone = change(args, |flowing| {
-        let (at, n) = part(args, 1, flowing.held.len(), true)?;
+        let (at, n) = part(args, 1, flowing.held.len())?;
         flowing.held.drain(at..at + n);
         Ok::<_, String>(number(n))
     })?;
@@ -257,23 +321,28 @@ fn remove(args: &mut Args<'_>) -> Outcome {
 }
 
 fn send(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let bytes = args.bytes(1)?;
     let sent = change(args, |flowing| {
-        if !flowing.has_room(bytes.len()) {
+        // An action lets go of what fits.
+        let room = flowing.most.saturating_sub(flowing.held.len() + flowing.out.len());
+        let fits = if flowing.waits { bytes.len().min(room) } else { bytes.len() };
+        if !flowing.has_room(fits) {
             return -1;
         }
-        flowing.out.extend_from_slice(&bytes);
-        number(bytes.len())
+        flowing.out.extend_from_slice(bytes.get(..fits).unwrap_or_default());
+        number(fits)
     })?;
     give(args.lua(), sent)
 }
 
 fn forward(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let wanted = usize::try_from(args.int(1)?).unwrap_or(0);
-    let n = change(args, |flowing| flowing.forward(wanted))?;
-    give(args.lua(), number(n))
+    let n =
+        change(args, |flowing| if flowing.lacks(wanted) { Err(()) } else { Ok(flowing.forward(wanted)) })?;
+    match n {
+        Ok(n) => give(args.lua(), number(n)),
+        Err(()) => give(args.lua(), (Value::Nil, true)),
+    }
 }
 
 /// The first line of a head as a table.

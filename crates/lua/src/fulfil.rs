@@ -38,6 +38,7 @@ pub async fn fulfil(wait: Wait, run: &Run, worker: &Rc<Worker>, io: Option<&mut 
                 None => Came::Wrong("an applet may be used by its own service only".into()),
             };
         }
+        Wait::Data => return Came::Wrong("data can't be waited for here".into()),
         Wait::Wrong(text) => return Came::Wrong(text),
     }
     Came::Over

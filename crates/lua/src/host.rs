@@ -115,6 +115,25 @@ pub struct Acting<'a, 'x> {
     pub id: u64,
     /// What it may touch; borrowed while a function of the script's touches it.
     pub exec: RefCell<&'a mut Exec<'x>>,
+    /// No more data will come.
+    pub over: bool,
+    /// The data of a connection of TCP, once the script has looked at them.
+    pub flowing: RefCell<Option<Flowing>>,
+}
+
+impl<'a, 'x> Acting<'a, 'x> {
+    /// Of an action.
+    pub fn new(id: u64, exec: &'a mut Exec<'x>, over: bool) -> Acting<'a, 'x> {
+        Acting { id, exec: RefCell::new(exec), over, flowing: RefCell::default() }
+    }
+
+    /// The data as they are to be, if the script has changed them.
+    pub fn edited(&self) -> Option<Vec<u8>> {
+        let flowing = self.flowing.borrow_mut().take().filter(|flowing| flowing.changed)?;
+        let mut all = flowing.out;
+        all.extend_from_slice(&flowing.held);
+        Some(all)
+    }
 }
 
 impl Host for Acting<'_, '_> {
@@ -131,6 +150,30 @@ impl Host for Acting<'_, '_> {
     fn exec(&self, change: &mut dyn FnMut(&mut Exec<'_>)) -> bool {
         let Ok(mut exec) = self.exec.try_borrow_mut() else { return false };
         change(&mut exec);
+        true
+    }
+
+    fn flowing(&self, change: &mut dyn FnMut(&mut Flowing)) -> bool {
+        let (Ok(exec), Ok(mut flowing)) = (self.exec.try_borrow(), self.flowing.try_borrow_mut()) else {
+            return false;
+        };
+        if exec.txn.has_req || exec.txn.has_res {
+            return false;
+        }
+        change(flowing.get_or_insert_with(|| {
+            let payload = exec.live.payload(exec.side);
+            Flowing {
+                side: exec.side,
+                held: payload.data.to_vec(),
+                out: Vec::new(),
+                most: rt::bufsize(),
+                over: payload.complete || self.over,
+                eom: false,
+                http: false,
+                waits: crate::clock::yields(),
+                changed: false,
+            }
+        }));
         true
     }
 }

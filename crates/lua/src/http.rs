@@ -61,7 +61,10 @@ pub fn pairs(head: &Head) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 fn get_headers(args: &mut Args<'_>, side: Side) -> Outcome {
-    args.want(0, 0).map_err(|_| "'get_headers' needs 1 arguments".to_owned())?;
+    if args.len() > 0 {
+        let told = told(args, side, ["req_get_headers", "res_get_headers", "get_headers"]);
+        return Err(format!("'{told}' needs 1 arguments"));
+    }
     let id: u64 = args.own()?;
     let lua = args.lua();
     let table = host::env(id, |env| env.head(side).map(|head| fields(lua, pairs(head))));
@@ -146,9 +149,13 @@ fn set_header(args: &mut Args<'_>, side: Side) -> Outcome {
 
 fn replace(args: &mut Args<'_>, side: Side, split: bool) -> Outcome {
     if args.len() != 3 {
-        let (way, kind) =
-            (if side == Side::Request { "req" } else { "res" }, if split { "val" } else { "hdr" });
-        return Err(format!("'{way}_rep_{kind}' needs 4 arguments"));
+        // HAProxy tells apart what is split in responses only.
+        let told = match (side, split) {
+            (Side::Request, _) => "req_rep_hdr",
+            (Side::Response, true) => "res_rep_val",
+            (Side::Response, false) => "res_rep_hdr",
+        };
+        return Err(format!("'{told}' needs 4 arguments"));
     }
     let (name, regex, template) = (args.bytes(1)?, args.bytes(2)?, args.bytes(3)?);
     let regex = Regex::new(&regex, false).map_err(|e| args.bad(2, &e.text))?;

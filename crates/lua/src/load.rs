@@ -19,18 +19,20 @@ use crate::action::LuaAction;
 use crate::applet::LuaService;
 use crate::failure::Failure;
 use crate::host::Nothing;
+use crate::pattern_sets::Made;
 use crate::register::{Registered, Shared};
 use crate::run::{Run, Step};
-use crate::scripts::{Functions, Scripts};
+use crate::scripts::{Calls, Functions, Scripts};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::tasks::task;
 use crate::value::Bound;
 use crate::wait::Wait;
 
 /// All functions that scripts find.
 const BOUND: &[&[Bound]] = &[
     crate::core::BOUND,
+    crate::text::BOUND,
+    crate::certs::BOUND,
     crate::txn::BOUND,
     crate::http::BOUND,
     crate::samples::BOUND,
@@ -55,22 +57,16 @@ pub struct LuaCommand {
 
 /// All that a configuration has of scripts.
 pub struct Loaded {
-    scripts: Arc<Scripts>,
-    registered: BTreeMap<usize, Shared>,
+    pub(crate) scripts: Arc<Scripts>,
+    pub(crate) registered: BTreeMap<usize, Shared>,
     commands: Vec<Arc<LuaCommand>>,
     services: Services,
-}
-
-/// Whether a configuration names scripts.
-pub fn is_wanted(reading: &Reading) -> bool {
-    let mut lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
-    lines.any(|line| matches!(line.keyword().text(), "lua-load" | "lua-load-per-thread"))
 }
 
 /// Loads what the `global` sections name, and registers what that registers. `None`: there is no script.
 /// What is wrong is told among the diagnostics of the reading.
 pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> Option<Arc<Loaded>> {
-    let mut settings = Settings::default();
+    let mut settings = Settings { load: crate::state::next_id(), ..Settings::default() };
     let mut files = Vec::new();
     for (_, section) in reading.tree.with_word("global") {
         for line in &section.lines {
@@ -98,7 +94,7 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     if first.normal_bools.is_none() {
         said.push(Diagnostic::plain(Level::Warning, AMBIGUOUS));
     }
-    let mut loader = Loader { threads, states: BTreeMap::new() };
+    let mut loader = Loader { threads, states: BTreeMap::new(), made: Made::default() };
     for (shared, file, args, span, at) in &files {
         // Limits hold for all scripts, wherever they stand; libraries and paths as far as they were said.
         let own = Settings { paths: at.paths.clone(), libs: at.libs, debug: at.debug, ..settings.clone() };
@@ -121,14 +117,16 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
         registered.insert(number, shared);
     }
     let scripts = Arc::new(Scripts { settings: Arc::new(settings), states });
-    // States are never dropped: what they hold may belong to threads that are gone by then.
-    KEPT.lock().push(scripts.clone());
     let mut loaded = Loaded { scripts, registered, commands: Vec::new(), services: Vec::new() };
+    for words in loaded.said_twice() {
+        let text = format!(
+            "Trying to register CLI keyword 'lua.{words}' more than once. This will become a hard error in version 2.5."
+        );
+        reading.diagnostics.push(Diagnostic::plain(Level::Warning, text));
+    }
     loaded.announce(registry);
     Some(Arc::new(loaded))
 }
-
-static KEPT: Mutex<Vec<Arc<Scripts>>> = Mutex::new(Vec::new());
 
 const AMBIGUOUS: &str = "hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";
 
@@ -139,6 +137,7 @@ fn wrong(span: Span, text: String) -> Diagnostic {
 struct Loader {
     threads: usize,
     states: BTreeMap<usize, (Arc<State>, Shared)>,
+    made: Made,
 }
 
 impl Loader {
@@ -150,7 +149,7 @@ impl Loader {
         args: &[String],
         settings: &Arc<Settings>,
     ) -> Result<(), String> {
-        let text = std::fs::read(file)
+        let text = base::outside::read(file)
             .map_err(|e| format!("error in Lua file '{file}': cannot open {file}: {}", reason(&e)))?;
         let numbers = if shared { 0..=0 } else { 1..=self.threads };
         for number in numbers {
@@ -175,6 +174,7 @@ impl Loader {
                     Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
+                state.lua.set_app_data(self.made.clone());
                 state.lua.set_app_data(crate::events::Waiting::default());
                 state.lua.set_app_data(Arc::downgrade(&state));
                 self.states.insert(number, (state.clone(), registered.clone()));
@@ -215,7 +215,7 @@ fn reason(e: &std::io::Error) -> String {
 }
 
 /// Runs a function to its end: nobody else waits while the configuration is read, so waits are over at once.
-fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Result<(), Failure> {
+pub fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Result<(), Failure> {
     let mut run = Run::free(state, function)?;
     loop {
         match run.resume(&Nothing, std::mem::take(&mut values)) {
@@ -264,6 +264,20 @@ impl Loaded {
         bound.map(|spoken| Arc::new(spoken) as Arc<dyn Talk>).collect()
     }
 
+    /// The words of commands that one state has more than once.
+    fn said_twice(&self) -> Vec<String> {
+        let mut twice = Vec::new();
+        for registered in self.registered.values() {
+            let mut known: Vec<String> = Vec::new();
+            for (words, ..) in &registered.lock().commands {
+                let words = words.join(" ");
+                let found = if known.contains(&words) { &mut twice } else { &mut known };
+                found.push(words);
+            }
+        }
+        twice
+    }
+
     /// Puts what was registered where rules find it.
     fn announce(&mut self, registry: &mut Registry) {
         type ByName<K, F = Function> = BTreeMap<String, (K, Vec<(usize, F)>)>;
@@ -299,28 +313,28 @@ impl Loaded {
             for (words, usage, f) in &all.commands {
                 let key = words.join(" ");
                 let entry = commands.entry(key).or_insert(((words.clone(), usage.clone()), Vec::new()));
+                // The line of the first stays, and the last one runs.
+                entry.1.retain(|(known, _)| known != number);
                 entry.1.push((*number, f.clone()));
             }
         }
         for ((name, sets, count), functions) in actions {
-            self.action(registry, &name, sets, count, Arc::new(functions));
+            self.action(registry, &name, sets, count, self.scripts.keep(&functions));
         }
         for (name, ((), functions)) in fetches {
-            let (scripts, functions, own) =
-                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
+            let (scripts, calls, own) = (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_fetch(
                 &format!("lua.{name}"),
                 places(),
-                Box::new(move |env, args| crate::action::fetch(&scripts, &functions, &own, env, args)),
+                Box::new(move |env, args| crate::action::fetch(&scripts, &calls, &own, env, args)),
             );
         }
         for (name, ((), functions)) in converters {
-            let (scripts, functions, own) =
-                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
+            let (scripts, calls, own) = (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_converter(
                 &format!("lua.{name}"),
                 Box::new(move |env, value, args| {
-                    crate::action::convert(&scripts, &functions, &own, env, value, args)
+                    crate::action::convert(&scripts, &calls, &own, env, value, args)
                 }),
             );
         }
@@ -343,7 +357,7 @@ impl Loaded {
         }
     }
 
-    fn action(&self, registry: &mut Registry, name: &str, sets: Sets, count: usize, functions: Functions) {
+    fn action(&self, registry: &mut Registry, name: &str, sets: Sets, count: usize, calls: Calls) {
         let (scripts, own): (_, Arc<str>) = (self.scripts.clone(), name.into());
         registry.add_action(OwnedAction {
             name: format!("lua.{name}").into(),
@@ -359,7 +373,7 @@ impl Loaded {
                 }
                 Ok(Box::new(LuaAction {
                     scripts: scripts.clone(),
-                    functions: functions.clone(),
+                    calls: calls.clone(),
                     name: own.clone(),
                     words: taken,
                 }))
@@ -380,34 +394,6 @@ impl Loaded {
         let service: Arc<dyn Service> =
             Arc::new(LuaService { scripts: self.scripts.clone(), shown, kind, functions });
         self.services.push((full.into(), service));
-    }
-
-    /// Begins on a worker what scripts do by themselves: functions that run once the configuration is
-    /// complete, then tasks. The shared state is the first worker's.
-    ///
-    /// # Errors
-    /// A function that runs at the start failed: what is to be said of it. The process does not start.
-    pub fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
-        let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
-        for number in own.into_iter().flatten() {
-            let Some(registered) = self.registered.get(&number) else { continue };
-            let Some(state) = self.scripts.states.get(&number) else { continue };
-            crate::events::start(state, worker);
-            let inits = std::mem::take(&mut registered.lock().inits);
-            for function in inits {
-                at_once(state, function, MultiValue::new()).map_err(|failure| match failure {
-                    Failure::Runtime(text, trace) => {
-                        format!("Lua init: runtime error: '{text}' from {trace}")
-                    }
-                    other => other.told("Lua init", number),
-                })?;
-            }
-            let tasks = std::mem::take(&mut registered.lock().tasks);
-            for (function, values) in tasks {
-                rt::spawn(task(state.clone(), function, values, worker.clone()));
-            }
-        }
-        Ok(())
     }
 }
 

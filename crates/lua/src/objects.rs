@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use engine::Worker;
-use engine::worker::with_worker;
 use mlua::{Lua, Table, Value};
 
+use crate::here::with_worker;
 use crate::value::inner;
 
 /// Runs one command of the runtime API and gives its answer.

@@ -2,13 +2,13 @@
 //! functions of `core` that change one by its name.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use engine::worker::with_worker;
-use mlua::{Table, Value};
+use mlua::Value;
 use parking_lot::Mutex;
-use pattern::{ChangeError, Flags, Groups, Kind, LiveSet, Regex, Shape, View, Which};
+use pattern::{ChangeError, Flags, Groups, Kind, LiveSet, Regex, Shape, View};
 
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
@@ -21,10 +21,10 @@ pub const BOUND: &[Bound] = &[
     ("map.lookup", 1, |args| lookup(args, false)),
     ("map.slookup", 1, |args| lookup(args, true)),
     ("core.add_acl", 0, add_acl),
-    ("core.del_acl", 0, del),
-    ("core.del_map", 0, del),
+    ("core.del_acl", 0, |args| del(args, "del_acl")),
+    ("core.del_map", 0, |args| del(args, "del_map")),
     ("core.set_map", 0, set_map),
-    ("patref.new", 0, patref_new),
+    ("core.get_patref", 0, patref_new),
     ("patref.get_name", 1, get_name),
     ("patref.is_map", 1, is_map),
     ("patref.purge", 1, purge),
@@ -47,16 +47,15 @@ struct Expression(Regex);
 impl mlua::UserData for Expression {}
 
 fn regex_new(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2).map_err(|_| "'new' needs 2 arguments".to_owned())?;
     let text = args.bytes(1)?;
-    match Regex::new(&text, !args.truth(2)) {
+    let Value::Boolean(cased) = args.get(2) else { return Err(args.bad(2, "boolean expected")) };
+    match Regex::new(&text, !cased) {
         Ok(regex) => give(args.lua(), inner(args.lua().create_userdata(Expression(regex)))?),
         Err(e) => give(args.lua(), (false, e.text.to_string())),
     }
 }
 
 fn regex_exec(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1).map_err(|_| "'exec' needs 2 arguments".to_owned())?;
     let own: mlua::AnyUserData = args.own()?;
     let text = args.bytes(1)?;
     let regex = inner(own.borrow::<Expression>())?;
@@ -64,17 +63,17 @@ fn regex_exec(args: &mut Args<'_>) -> Outcome {
 }
 
 fn regex_match(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1).map_err(|_| "'match' needs 2 arguments".to_owned())?;
     let own: mlua::AnyUserData = args.own()?;
     let text = args.bytes(1)?;
     let regex = inner(own.borrow::<Expression>())?;
     let mut groups = Groups::default();
     if !regex.0.captures_at(&text, 0, &mut groups) {
-        return give(args.lua(), false);
+        return give(args.lua(), (false, inner(args.lua().create_table())?));
     }
     let list = inner(args.lua().create_table())?;
     for n in 0..groups.len().min(MOST_GROUPS) {
-        let part = groups.get(n).and_then(|(a, b)| text.get(a..b)).unwrap_or_default();
+        // As in HAProxy, the list ends before a group that matched nothing.
+        let Some(part) = groups.get(n).and_then(|(a, b)| text.get(a..b)) else { break };
         inner(list.raw_set(n + 1, inner(args.lua().create_string(part))?))?;
     }
     give(args.lua(), (true, list))
@@ -85,31 +84,38 @@ struct Held(Arc<View>);
 
 impl mlua::UserData for Held {}
 
-/// Maps that scripts made while the configuration was read: those files are shared with its rules, if any
-/// names them, once it is known.
-static MADE: OnceLock<Mutex<HashMap<String, Arc<LiveSet>>>> = OnceLock::new();
+/// Maps that scripts of a load made while the configuration was read: those files are shared with its rules,
+/// if any names them, once it is known.
+pub type Made = Arc<Mutex<HashMap<String, Arc<LiveSet>>>>;
 
-fn made() -> &'static Mutex<HashMap<String, Arc<LiveSet>>> {
-    MADE.get_or_init(Mutex::default)
+fn made(args: &Args<'_>) -> Made {
+    args.lua().app_data_ref::<Made>().map(|made| made.clone()).unwrap_or_default()
 }
 
 /// The set of a name: the configuration's, or one that a script made.
-pub fn find(name: &str) -> Option<Arc<LiveSet>> {
+fn find(args: &Args<'_>, name: &str) -> Option<Arc<LiveSet>> {
     let known = with_worker(|worker| worker.shared.program.patterns.named(name).map(|l| l.set.clone()));
-    known.flatten().or_else(|| made().lock().get(name).cloned())
+    known.flatten().or_else(|| made(args).lock().get(name).cloned())
 }
 
-fn kind(n: i64) -> Option<Kind> {
-    let names = ["int", "ip", "str", "beg", "sub", "dir", "dom", "end", "reg"];
-    let at = usize::try_from(n).ok()?.checked_sub(1)?;
-    Kind::from_name(names.get(at)?)
+/// The kinds of match by the numbers that scripts find in `Map`; those without a name have no maps of Lua's.
+const KINDS: [&str; 14] = ["", "", "int", "ip", "", "", "str", "beg", "sub", "dir", "dom", "end", "reg", ""];
+
+fn kind(n: i64) -> Result<Kind, String> {
+    let name = usize::try_from(n).ok().and_then(|n| KINDS.get(n));
+    let name = name.ok_or("'new' needs a valid match method.")?;
+    Kind::from_name(name)
+        .filter(|_| !name.is_empty())
+        .ok_or_else(|| "'new' doesn't support this match mode.".into())
 }
 
 fn map_new(args: &mut Args<'_>) -> Outcome {
-    let name = args.text(1).map_err(|_| "'new' needs at least 1 argument".to_owned())?;
-    let method = args.int_or(2, 3)?;
-    let kind = kind(method).ok_or_else(|| args.bad(2, "invalid match method"))?;
-    let set = match find(&name) {
+    if args.len() == 0 || args.len() > 2 {
+        return Err("'new' needs at least 1 argument.".into());
+    }
+    let name = args.text(1)?;
+    let kind = kind(args.int_or(2, 6)?)?;
+    let set = match find(args, &name) {
         Some(set) => set,
         None => {
             let file = name.strip_prefix("opt@").unwrap_or(&name);
@@ -117,7 +123,7 @@ fn map_new(args: &mut Args<'_>) -> Outcome {
             if !name.starts_with("virt@") {
                 fill(&set, file, name.starts_with("opt@"))?;
             }
-            made().lock().insert(name.clone(), set.clone());
+            made(args).lock().insert(name.clone(), set.clone());
             set
         }
     };
@@ -130,7 +136,7 @@ fn fill(set: &LiveSet, file: &str, may_miss: bool) -> Result<(), String> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(e) if may_miss && e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(_) => return Err(format!("failed to open pattern file <{file}>")),
+        Err(_) => return Err(format!("'new': failed to open pattern file <{file}>.")),
     };
     for line in bytes.split(|c| *c == b'\n') {
         let line = line.trim_ascii();
@@ -145,15 +151,12 @@ fn fill(set: &LiveSet, file: &str, may_miss: bool) -> Result<(), String> {
 }
 
 fn lookup(args: &mut Args<'_>, text: bool) -> Outcome {
-    args.want(1, 1).map_err(|_| "'lookup' needs 2 arguments".to_owned())?;
     let own: mlua::AnyUserData = args.own()?;
     let held = inner(own.borrow::<Held>())?;
+    let number = if held.0.kind() == Kind::Int { Some(args.int(1)?) } else { None };
     let key = args.bytes(1)?;
     let value = match held.0.kind() {
-        Kind::Int => match std::str::from_utf8(&key).ok().and_then(|k| k.trim().parse().ok()) {
-            Some(n) => pattern::Value::Int(n),
-            None => pattern::Value::Str(&key),
-        },
+        Kind::Int => pattern::Value::Int(number.unwrap_or_default()),
         Kind::Ip => match std::str::from_utf8(&key).ok().and_then(|k| k.trim().parse().ok()) {
             Some(std::net::IpAddr::V4(a)) => pattern::Value::Ipv4(a),
             Some(std::net::IpAddr::V6(a)) => pattern::Value::Ipv6(a),
@@ -171,27 +174,26 @@ fn lookup(args: &mut Args<'_>, text: bool) -> Outcome {
 
 fn by_name(args: &Args<'_>, what: &str) -> Result<Arc<LiveSet>, String> {
     let name = args.text(1)?;
-    find(&name).ok_or_else(|| {
-        format!("'{what}': unknown {} identifier '{name}'", if what.ends_with("acl") { "acl" } else { "map" })
-    })
+    for n in 2..=args.len() {
+        args.bytes(n)?;
+    }
+    let kind = if what == "set_map" { "map" } else { "acl" };
+    find(args, &name).ok_or_else(|| format!("'{what}': unknown {kind} file '{name}'"))
 }
 
 fn add_acl(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
     let (set, key) = (by_name(args, "add_acl")?, args.bytes(2)?);
     let _ = set.put(&key, None);
     nothing()
 }
 
-fn del(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
-    let (set, key) = (by_name(args, "del_map")?, args.bytes(2)?);
-    while set.del(Which::Key(&key)).is_ok() {}
+fn del(args: &mut Args<'_>, what: &str) -> Outcome {
+    let (set, key) = (by_name(args, what)?, args.bytes(2)?);
+    let _ = set.del_all(None, &key);
     nothing()
 }
 
 fn set_map(args: &mut Args<'_>) -> Outcome {
-    args.want(3, 3)?;
     let (set, key, value) = (by_name(args, "set_map")?, args.bytes(2)?, args.bytes(3)?);
     set.put(&key, Some(&value)).map_err(|e| e.to_string())?;
     nothing()
@@ -207,13 +209,18 @@ impl mlua::UserData for Reference {}
 
 fn patref_new(args: &mut Args<'_>) -> Outcome {
     let name = args.text(1)?;
-    match find(&name) {
+    match find(args, &name) {
         Some(set) => {
             let made = Reference { set, version: Mutex::default() };
             give(args.lua(), inner(args.lua().create_userdata(made))?)
         }
-        None => give(args.lua(), Value::Nil),
+        None => Err(format!("'get_patref': unknown pattern reference '{name}'")),
     }
+}
+
+/// The set that an object is of.
+pub fn held(args: &Args<'_>) -> Result<Arc<LiveSet>, String> {
+    on(args, |held| held.set.clone())
 }
 
 fn on<R>(args: &Args<'_>, work: impl FnOnce(&Reference) -> R) -> Result<R, String> {
@@ -254,7 +261,7 @@ fn commit(args: &mut Args<'_>) -> Outcome {
     let done = on(args, |held| held.version.lock().take().map(|version| held.set.commit(version)))?;
     match done {
         Some(result) => told(args, result),
-        None => give(args.lua(), (Value::Nil, "nothing was prepared")),
+        None => give(args.lua(), true),
     }
 }
 
@@ -278,40 +285,41 @@ fn add(args: &mut Args<'_>) -> Outcome {
 }
 
 fn add_bulk(args: &mut Args<'_>) -> Outcome {
-    let table: Table = args.table(1)?;
+    let Value::Table(table) = args.get(1) else {
+        return Err(args.bad(1, "argument is expected to be a table"));
+    };
     let map = on(args, |held| held.set.shape() == Shape::Map)?;
-    let mut all: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
-    for pair in table.pairs::<mlua::String, mlua::String>() {
+    let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for pair in table.pairs::<Value, mlua::String>() {
         let (key, value) = inner(pair)?;
-        let (key, value) = (key.as_bytes().to_vec(), value.as_bytes().to_vec());
-        all.push(if map { (key, Some(value)) } else { (value, None) });
+        let value = value.as_bytes().to_vec();
+        match key {
+            Value::String(key) if map => all.push((key.as_bytes().to_vec(), value)),
+            other if map => return Err(args.bad(1, &format!("string expected, got {}", other.type_name()))),
+            _ => all.push((value, Vec::new())),
+        }
     }
     let done = on(args, |held| {
         let version = *held.version.lock();
-        all.iter().try_for_each(|(key, value)| held.set.add(version, key, value.as_deref()))
+        held.set.add_all(version, all.iter().map(|(key, value)| (&**key, &**value)))
     })?;
     told(args, done)
 }
 
 fn remove(args: &mut Args<'_>) -> Outcome {
     let key = args.bytes(1)?;
-    let done = on(args, |held| {
-        let prepared = held.version.lock().is_some();
-        let mut any = false;
-        while !prepared && held.set.del(Which::Key(&key)).is_ok() {
-            any = true;
-        }
-        any
-    })?;
+    let done = on(args, |held| held.set.del_all(*held.version.lock(), &key).is_ok())?;
     give(args.lua(), done)
 }
 
 fn set(args: &mut Args<'_>) -> Outcome {
     let (key, value, force) = (args.bytes(1)?, args.bytes(2)?, args.truth(3));
     let done = on(args, |held| match *held.version.lock() {
-        Some(version) => held.set.add(Some(version), &key, Some(&value)),
         None if force => held.set.put(&key, Some(&value)),
-        None => held.set.set(Which::Key(&key), &value),
+        version => match held.set.set_in(version, &key, &value) {
+            Err(ChangeError::NotFound) if force => held.set.add(version, &key, Some(&value)),
+            done => done,
+        },
     })?;
     told(args, done)
 }
@@ -343,7 +351,7 @@ fn all(args: &mut Args<'_>) -> Outcome {
             list.raw_push(args.lua().create_string(&*entry.pattern)?)?;
             match entry.value {
                 Some(value) => list.raw_push(args.lua().create_string(&*value)?)?,
-                None => list.raw_push(true)?,
+                None => list.raw_push(false)?,
             }
         }
         Ok(())

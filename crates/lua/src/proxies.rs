@@ -1,26 +1,32 @@
 //! The classes `Proxy` and `Listener`, and the tables of them.
 
-use engine::worker::with_worker;
 use mlua::{Lua, Value};
 use program::{Mode, Proxy};
 
+use crate::here::with_worker;
 use crate::objects::{ask, object, row};
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
 /// Functions of the classes.
 pub const BOUND: &[Bound] = &[
-    ("core.proxies", 0, |args| table(args, |_| true)),
-    ("core.backends", 0, |args| table(args, |p| p.is_backend)),
-    ("core.frontends", 0, |args| table(args, |p| p.is_frontend)),
+    ("core.proxies", 0, |args| names(args, |_| true)),
+    ("core.backends", 0, |args| names(args, |p| p.is_backend)),
+    ("core.frontends", 0, |args| names(args, |p| p.is_frontend)),
+    ("known.proxies", 0, |args| known(args, |_| true)),
+    ("known.backends", 0, |args| known(args, |p| p.is_backend)),
+    ("known.frontends", 0, |args| known(args, |p| p.is_frontend)),
     ("proxy.get_name", 1, |args| told(args, |p, lua| lua.create_string(&*p.name).map(Value::String))),
-    ("proxy.get_uuid", 1, |args| told(args, |p, _| Ok(Value::Integer(p.state.id.into())))),
+    ("proxy.get_uuid", 1, |args| {
+        told(args, |p, lua| lua.create_string(p.state.id.to_string()).map(Value::String))
+    }),
     ("proxy.get_cap", 1, get_cap),
     ("proxy.get_mode", 1, get_mode),
     ("proxy.get_srv_act", 1, |args| usable(args, false)),
     ("proxy.get_srv_bck", 1, |args| usable(args, true)),
     ("proxy.get_stats", 1, get_stats),
     ("proxy.servers", 1, servers),
+    ("proxy.has_server", 1, has_server),
     ("proxy.listeners", 1, listeners),
     ("proxy.stktable", 1, stktable),
     ("proxy.get_mailers", 1, get_mailers),
@@ -31,19 +37,25 @@ pub const BOUND: &[Bound] = &[
     ("listener.get_stats", 1, listener_stats),
 ];
 
-fn table(args: &mut Args<'_>, wanted: fn(&Proxy) -> bool) -> Outcome {
+/// The names of proxies; none while the configuration is read.
+fn names(args: &mut Args<'_>, wanted: fn(&Proxy) -> bool) -> Outcome {
     let all = with_worker(|worker| {
         let program = &worker.shared.program;
         let all = program.present().filter(|p| wanted(p) && !p.name.is_empty());
         all.map(|p| p.name.to_string()).collect::<Vec<_>>()
     });
-    let Some(all) = all else { return give(args.lua(), Value::Nil) };
-    let table = inner(args.lua().create_table())?;
-    for name in all {
-        let made = object(args.lua(), "proxy", name.as_str())?;
-        inner(table.raw_set(name, made))?;
-    }
+    let table = inner(args.lua().create_sequence_from(all.unwrap_or_default()))?;
     give(args.lua(), table)
+}
+
+/// Whether there is a proxy of that name.
+fn known(args: &mut Args<'_>, wanted: fn(&Proxy) -> bool) -> Outcome {
+    let name = args.text(1)?;
+    let known = with_worker(|worker| {
+        let program = &worker.shared.program;
+        program.present().any(|p| wanted(&p) && *p.name == *name)
+    });
+    give(args.lua(), known.unwrap_or(false))
 }
 
 /// Looks at the proxy that an object is of.
@@ -104,23 +116,27 @@ fn get_stats(args: &mut Args<'_>) -> Outcome {
     give(args.lua(), table)
 }
 
-/// Objects of this kind for the parts of a proxy, by their names.
-fn parts(args: &mut Args<'_>, kind: &str, of: fn(&program::Proxy) -> Vec<String>) -> Outcome {
-    let (proxy, names) = with(args, |p| (p.name.to_string(), of(p)))?;
-    let table = inner(args.lua().create_table())?;
-    for name in names {
-        let made = object(args.lua(), kind, format!("{proxy}/{name}"))?;
-        inner(table.raw_set(name, made))?;
-    }
+fn servers(args: &mut Args<'_>) -> Outcome {
+    let names = with(args, |p| p.servers.iter().map(|s| s.state.name.to_string()).collect::<Vec<_>>())?;
+    let table = inner(args.lua().create_sequence_from(names))?;
     give(args.lua(), table)
 }
 
-fn servers(args: &mut Args<'_>) -> Outcome {
-    parts(args, "server", |p| p.servers.iter().map(|s| s.state.name.to_string()).collect())
+fn has_server(args: &mut Args<'_>) -> Outcome {
+    let name = args.text(1)?;
+    let has = with(args, |p| p.is_backend && p.servers.iter().any(|s| *s.state.name == *name))?;
+    give(args.lua(), has)
 }
 
 fn listeners(args: &mut Args<'_>) -> Outcome {
-    parts(args, "listener", |p| p.binds.iter().map(|b| b.state.name.to_string()).collect())
+    let of = |p: &Proxy| p.binds.iter().map(|b| b.state.name.to_string()).collect::<Vec<_>>();
+    let (proxy, names) = with(args, |p| (p.name.to_string(), of(p)))?;
+    let table = inner(args.lua().create_table())?;
+    for name in names {
+        let made = object(args.lua(), "listener", format!("{proxy}/{name}"))?;
+        inner(table.raw_set(name, made))?;
+    }
+    give(args.lua(), table)
 }
 
 fn listener_stats(args: &mut Args<'_>) -> Outcome {

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use engine::worker::service::StreamKind;
-use engine::worker::with_worker;
 use lang::registry::Sets;
 use mlua::{Function, Table, Value};
 use parking_lot::Mutex;
 
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, nothing};
 
@@ -59,6 +59,16 @@ pub struct Registered {
 /// The registrations of a state, in its data.
 pub type Shared = Arc<Mutex<Registered>>;
 
+/// Whether anything may be registered now.
+fn open(args: &Args<'_>, what: &str) -> Result<(), String> {
+    let shared = args.lua().app_data_ref::<Shared>().map(|s| s.clone());
+    match shared {
+        Some(shared) if shared.lock().open => Ok(()),
+        Some(_) => Err(format!("{what}: not available outside of body context")),
+        None => Err("nothing can be registered here".into()),
+    }
+}
+
 fn with<R>(args: &Args<'_>, what: &str, work: impl FnOnce(&mut Registered) -> R) -> Result<R, String> {
     let shared = args.lua().app_data_ref::<Shared>().map(|s| s.clone());
     let shared = shared.ok_or("nothing can be registered here")?;
@@ -78,9 +88,7 @@ fn mail(args: &mut Args<'_>) -> Outcome {
 }
 
 fn action(args: &mut Args<'_>) -> Outcome {
-    if args.len() < 3 || args.len() > 4 {
-        return Err("'register_action' needs between 3 and 4 arguments".into());
-    }
+    open(args, "register_action")?;
     let name = args.text(1)?;
     let Value::Table(places) = args.get(2) else {
         return Err("register_action: second argument must be a table of strings".into());
@@ -110,21 +118,21 @@ fn action(args: &mut Args<'_>) -> Outcome {
 }
 
 fn fetch(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
+    open(args, "register_fetches")?;
     let (name, function) = (args.text(1)?, args.function(2)?);
     with(args, "register_fetches", |all| all.fetches.push((name, function)))?;
     nothing()
 }
 
 fn converter(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
+    open(args, "register_converters")?;
     let (name, function) = (args.text(1)?, args.function(2)?);
     with(args, "register_converters", |all| all.converters.push((name, function)))?;
     nothing()
 }
 
 fn service(args: &mut Args<'_>) -> Outcome {
-    args.want(3, 3)?;
+    open(args, "register_service")?;
     let (name, kind, function) = (args.text(1)?, args.text(2)?, args.function(3)?);
     let kind = match kind.as_str() {
         "http" => StreamKind::Http,
@@ -140,12 +148,15 @@ fn service(args: &mut Args<'_>) -> Outcome {
 }
 
 fn cli(args: &mut Args<'_>) -> Outcome {
-    args.want(3, 3)?;
+    open(args, "register_cli")?;
     let Value::Table(path) = args.get(1) else {
-        return Err("1st argument must be a table".into());
+        return Err(args.bad(1, "1st argument must be a table"));
     };
-    let words = path.sequence_values::<String>().collect::<mlua::Result<Vec<_>>>();
-    let words = words.map_err(|_| "2nd argument must be a table filled with strings".to_owned())?;
+    let words = path.sequence_values::<Value>().map(|word| match word {
+        Ok(Value::String(word)) => Ok(word.to_string_lossy()),
+        _ => Err(args.bad(1, "1st argument must be a table filled with strings")),
+    });
+    let words = words.collect::<Result<Vec<_>, String>>()?;
     if words.is_empty() || words.len() > 5 {
         return Err("Lua cli path: between one and five words are expected".into());
     }
@@ -180,7 +191,7 @@ fn task(args: &mut Args<'_>) -> Outcome {
 }
 
 fn filter(args: &mut Args<'_>) -> Outcome {
-    args.want(3, 3)?;
+    open(args, "register_filter")?;
     let (name, class, function) = (args.text(1)?, args.table(2)?, args.function(3)?);
     with(args, "register_filter", |all| all.filters.push((name, class, function)))?;
     nothing()

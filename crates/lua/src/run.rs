@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use mlua::{MultiValue, Thread, ThreadStatus, Value};
 
-use crate::clock::{Clock, Over, TAG, Wake, timed};
+use crate::clock::{Clock, OVER, Over, TAG, Wake, timed};
 use crate::failure::{Failure, failure};
+use crate::here;
 use crate::host::{Host, within};
 use crate::state::State;
 use crate::wait::Wait;
@@ -32,14 +33,49 @@ pub struct Run {
     pub wake: Arc<Wake>,
     /// Number of its host.
     pub id: u64,
-    thread: Thread,
+    thread: Option<Thread>,
+    /// The number of the function that a coroutine which is used again is to call.
+    call: Call,
     left: Option<Duration>,
     yields: bool,
     /// Nothing limits it: nobody is served yet.
     free: bool,
 }
 
+/// How the coroutine of a call is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    /// For this call only.
+    Once,
+    /// For many: it is to begin with the function of that number, on a transaction or not.
+    Begins(i64, bool),
+    /// For many: it has begun.
+    Goes,
+}
+
 impl Run {
+    /// Of a function that was kept, for a stream: on its transaction (the first argument, which the coroutine
+    /// makes) or not; `http`: there is a message of HTTP.
+    pub fn of_stream(
+        state: &Arc<State>,
+        (function, txn): (i64, bool),
+        yields: bool,
+        http: bool,
+    ) -> Result<Run, Failure> {
+        let (thread, wake) = state.coroutine().map_err(|e| failure(&e))?;
+        Ok(Run {
+            state: state.clone(),
+            wake,
+            // The prelude sees by the last bit whether there is HTTP.
+            id: crate::state::next_id() * 2 + u64::from(http),
+            thread: Some(thread),
+            call: Call::Begins(function, txn),
+            left: state.settings.session,
+            yields,
+            free: false,
+        })
+    }
+
     /// One that nothing limits.
     pub fn free(state: &Arc<State>, function: mlua::Function) -> Result<Run, Failure> {
         Ok(Run { free: true, ..Run::new(state, function, None, true)? })
@@ -57,8 +93,9 @@ impl Run {
         Ok(Run {
             state: state.clone(),
             wake,
-            id: crate::state::next_id(),
-            thread,
+            id: crate::state::next_id() * 2,
+            thread: Some(thread),
+            call: Call::Once,
             left: limit,
             yields,
             free: false,
@@ -73,8 +110,18 @@ impl Run {
             whole: self.left.map(|left| began + left),
             over: None,
         };
-        let work = || within(host, || self.thread.resume::<MultiValue>(args));
-        let (result, over) = timed(clock, &self.wake, work);
+        let load = self.state.settings.load;
+        let (call, id) = (self.call, i64::try_from(self.id).unwrap_or(0));
+        let thread = self.thread.as_ref();
+        let resume = || match (thread, call) {
+            (None, _) => Err(mlua::Error::CoroutineUnresumable),
+            (Some(thread), Call::Once) => thread.resume::<MultiValue>(args).map(|all| (Value::Nil, all)),
+            (Some(thread), Call::Begins(n, txn)) => thread.resume((n, txn.then_some(id), args)),
+            (Some(thread), Call::Goes) => thread.resume(args),
+        };
+        let work = || here::within(load, || within(host, resume));
+        let wake = Some(&self.wake).filter(|_| self.yields && !self.free);
+        let (result, over) = timed(clock, (wake, self.yields), work);
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(began.elapsed());
         }
@@ -82,8 +129,24 @@ impl Run {
             (Err(_), Some(Over::Whole)) => Step::Failed(Failure::Timeout),
             (Err(_), Some(Over::Burst)) => Step::Failed(Failure::Burst),
             (Err(error), None) => Step::Failed(failure(&error)),
-            (Ok(values), _) if self.thread.status() == ThreadStatus::Resumable => self.waits(values),
-            (Ok(values), _) => Step::Done(values),
+            (Ok((_, values)), _) if call == Call::Once => {
+                let thread = self.thread.as_ref();
+                match thread.is_some_and(|thread| thread.status() == ThreadStatus::Resumable) {
+                    true => self.waits(values),
+                    false => Step::Done(values),
+                }
+            }
+            (Ok((Value::Integer(OVER), values)), _) => {
+                if let Some(thread) = self.thread.take() {
+                    self.state.rest(thread, &self.wake);
+                }
+                Step::Done(values)
+            }
+            (Ok((first, mut values)), _) => {
+                self.call = Call::Goes;
+                values.push_front(first);
+                self.waits(values)
+            }
         }
     }
 

@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use engine::worker::with_worker;
 use lang::env::{Env, Side};
 use lang::expr::Expr;
 use lang::places::Place;
@@ -18,6 +17,7 @@ use program::Program;
 
 use crate::book::Book;
 use crate::core::form;
+use crate::here::with_worker;
 use crate::host;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, to_lua, to_sample};
@@ -63,7 +63,7 @@ type Kept = HashMap<Key, Arc<Expr>>;
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    program: usize,
+    load: u64,
     proxy: u32,
     response: bool,
     text: Vec<u8>,
@@ -71,6 +71,29 @@ struct Key {
 
 thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
+}
+
+/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and `shift`
+/// counts what stands before them.
+fn complaint(args: &Args<'_>, fault: &str, words: &[u8], shift: usize) -> String {
+    let words = String::from_utf8_lossy(words);
+    if let Some((_, rest)) = fault.split_once("expected ')' before '") {
+        let rest =
+            rest.strip_suffix("')").or(rest.strip_suffix('\'')).unwrap_or(rest).trim_start_matches(',');
+        let before = words.trim_end_matches(')').strip_suffix(rest.trim_end_matches(')'));
+        let taken = before.map_or(0, |before| before.matches("',").count());
+        return args.bad(taken + 1 + shift, "Last argument expected");
+    }
+    if let Some((_, place)) = fault.split_once(" as type 'integer' at position ") {
+        let place = place.trim_end_matches(')').parse().unwrap_or(1);
+        return args.bad(usize::wrapping_add(place, shift), "integer expected");
+    }
+    args.bad(1, fault)
+}
+
+/// Lets go of all that is kept: scripts of another configuration begin.
+pub fn forget() {
+    KEPT.take();
 }
 
 /// The words of a call as an argument list, each argument in quotes.
@@ -112,12 +135,12 @@ enum Wrong {
 }
 
 /// The expression of a text, where `env` is.
-fn expression(env: &Env<'_>, text: &[u8]) -> Result<Arc<Expr>, Wrong> {
+fn expression(env: &Env<'_>, load: u64, text: &[u8]) -> Result<Arc<Expr>, Wrong> {
     let program: Option<Arc<Program>> = with_worker(|worker| worker.shared.program.clone());
     let program = program.ok_or(Wrong::Place)?;
     let proxy = env.txn.backend.unwrap_or_else(|| env.conn.frontend.get());
     let response = env.side == Side::Response;
-    let key = Key { program: Arc::as_ptr(&program).addr(), proxy, response, text: text.to_vec() };
+    let key = Key { load, proxy, response, text: text.to_vec() };
     if let Some(kept) = KEPT.with_borrow(|kept| kept.get(&key).cloned()) {
         return Ok(kept);
     }
@@ -129,6 +152,11 @@ fn expression(env: &Env<'_>, text: &[u8]) -> Result<Arc<Expr>, Wrong> {
         kept.insert(key, read.clone());
     });
     Ok(read)
+}
+
+/// The expression of a fetch without arguments, where `env` is.
+pub fn plain(env: &Env<'_>, load: u64, name: &str) -> Option<Arc<Expr>> {
+    expression(env, load, names().fetches.get(name)?.as_bytes()).ok()
 }
 
 fn read(program: &Arc<Program>, proxy: u32, response: bool, text: &[u8]) -> Result<Expr, Wrong> {
@@ -160,6 +188,11 @@ fn none(args: &Args<'_>, text: bool) -> Outcome {
     }
 }
 
+/// What stands behind the next parenthesis that opens.
+fn second(text: &[u8]) -> &[u8] {
+    text.iter().position(|c| *c == b'(').and_then(|at| text.get(at + 1..)).unwrap_or_default()
+}
+
 /// Evaluates an expression for a script, on the host at hand if it is number `id`.
 fn evaluate(
     args: &Args<'_>,
@@ -167,9 +200,9 @@ fn evaluate(
     text: &[u8],
     eval: impl for<'e> FnOnce(&'e Expr, &Env<'e>) -> Found<'e>,
 ) -> Outcome {
-    let (lua, form) = (args.lua(), form(args, as_text));
+    let (lua, form, load) = (args.lua(), form(args, as_text), crate::core::of(args).load);
     let found = host::env(id, |env| {
-        let expr = match expression(env, text) {
+        let expr = match expression(env, load, text) {
             Ok(expr) => expr,
             Err(Wrong::Place) => return Ok(None),
             Err(Wrong::Text(text)) => return Err(text),
@@ -180,14 +213,18 @@ fn evaluate(
             Err(_) => Ok(None),
         }
     });
-    match found.transpose().map_err(|text| args.bad(1, &text).replace("call", name))?.flatten() {
+    let words = second(text);
+    let words = if text.starts_with(b"str(),") { second(words) } else { words };
+    let shift = usize::from(text.starts_with(b"str(),"));
+    let told = |fault: String| complaint(args, &fault, words, shift).replace("'call'", &format!("'{name}'"));
+    match found.transpose().map_err(told)?.flatten() {
         Some(value) => give(lua, value),
         None => none(args, as_text),
     }
 }
 
 /// A call of a fetch: number of the host, whether as text, name, arguments.
-fn fetch(args: &mut Args<'_>) -> Outcome {
+pub fn fetch(args: &mut Args<'_>) -> Outcome {
     let id = u64::try_from(args.int(1)?).unwrap_or_default();
     let as_text = args.truth(2);
     let name = args.text(3)?;
@@ -202,9 +239,6 @@ fn convert(args: &mut Args<'_>) -> Outcome {
     let id = u64::try_from(args.int(1)?).unwrap_or_default();
     let as_text = args.truth(2);
     let name = args.text(3)?;
-    if args.len() < 4 {
-        return none(args, as_text);
-    }
     let real = names().convs.get(&name).ok_or_else(|| format!("no converter '{name}'"))?;
     let mut text = format!("str(),{real}").into_bytes();
     list(args, 5, &name, &mut text)?;

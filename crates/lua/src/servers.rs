@@ -1,9 +1,10 @@
 //! The class `Server`: what can be asked of a server and done to it, as the runtime API does it.
 
-use engine::worker::with_worker;
 use mlua::Value;
+use model::server::Target;
 use program::Server;
 
+use crate::here::with_worker;
 use crate::objects::{ask, object, row};
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
@@ -13,7 +14,7 @@ pub const BOUND: &[Bound] = &[
     ("server.get_name", 1, get_name),
     ("server.get_puid", 1, |args| tell(args, |s| Some(i64::from(s.state.id).to_string()))),
     ("server.get_rid", 1, |args| {
-        figure(args, |s| i64::from(s.state.revision.load(std::sync::atomic::Ordering::Relaxed)))
+        tell(args, |s| Some(s.state.revision.load(std::sync::atomic::Ordering::Relaxed).to_string()))
     }),
     ("server.is_backup", 1, |args| truth(args, |s| s.backup)),
     ("server.is_dynamic", 1, is_dynamic),
@@ -117,11 +118,6 @@ fn tell(args: &mut Args<'_>, tell: fn(&Server) -> Option<String>) -> Outcome {
     give(args.lua(), text)
 }
 
-fn figure(args: &mut Args<'_>, figure: fn(&Server) -> i64) -> Outcome {
-    let n = with(args, figure)?;
-    give(args.lua(), n)
-}
-
 fn truth(args: &mut Args<'_>, truth: fn(&Server) -> bool) -> Outcome {
     let b = with(args, truth)?;
     give(args.lua(), b)
@@ -169,10 +165,11 @@ fn get_maxconn(args: &mut Args<'_>) -> Outcome {
 
 fn get_addr(args: &mut Args<'_>) -> Outcome {
     let addr: Option<String> = inner(stats(args)?.raw_get("addr"))?;
-    let known = match addr {
-        Some(addr) => addr,
-        None => "<unknown>".into(),
-    };
+    let unix = with(args, |s| match &**s.state.target.load() {
+        Target::Unix { path, .. } => Some(String::from_utf8_lossy(path).into_owned()),
+        _ => None,
+    })?;
+    let known = unix.or(addr).unwrap_or_else(|| "<unknown>".into());
     give(args.lua(), known)
 }
 
@@ -203,7 +200,6 @@ fn answered(args: &Args<'_>, answer: Option<String>) -> Outcome {
 }
 
 fn set(args: &mut Args<'_>, what: &str) -> Outcome {
-    args.want(1, 1)?;
     let (proxy, server) = names(args)?;
     let value = args.text(1)?;
     let answer = ask(&["set", "server", &format!("{proxy}/{server}"), what, &value]);
@@ -211,7 +207,6 @@ fn set(args: &mut Args<'_>, what: &str) -> Outcome {
 }
 
 fn set_maxconn(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let (proxy, server) = names(args)?;
     let value = args.text(1)?;
     let answer = ask(&["set", "maxconn", "server", &format!("{proxy}/{server}"), &value]);

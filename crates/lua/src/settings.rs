@@ -44,6 +44,8 @@ pub struct Settings {
     pub debug: bool,
     /// `lua-prepend-path`, in order: `path` or `cpath`, and the pattern.
     pub paths: Vec<(&'static str, String)>,
+    /// The number of the load that the scripts belong to.
+    pub load: u64,
     /// Programs may be started (`insecure-fork-wanted`).
     pub fork: bool,
 }
@@ -63,6 +65,7 @@ impl Default for Settings {
             libs: all(),
             debug: true,
             paths: Vec::new(),
+            load: 0,
             fork: false,
         }
     }

@@ -20,12 +20,21 @@ pub struct Flowing {
     pub eom: bool,
     /// They are the body of a message of HTTP.
     pub http: bool,
+    /// More may be waited for: an action looks at them.
+    pub waits: bool,
+    /// They are not what they were.
+    pub changed: bool,
 }
 
 impl Flowing {
     /// Whether there is room for more.
     pub fn has_room(&self, more: usize) -> bool {
         self.held.len().saturating_add(self.out.len()).saturating_add(more) <= self.most
+    }
+
+    /// Whether more of them may come if it is waited for, up to so many from a place on.
+    pub fn lacks(&self, wanted: usize) -> bool {
+        self.waits && !self.over && self.has_room(1) && self.held.len() < wanted
     }
 
     /// Moves from what came in to what goes on.

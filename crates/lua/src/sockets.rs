@@ -13,11 +13,11 @@ use std::time::Duration;
 use engine::Worker;
 use engine::inner::address;
 use engine::inner::line::{Line, Patience, Tls, To};
-use engine::worker::with_worker;
 use mlua::Value;
 use rt::{Addr, ConnectOptions};
 
 use crate::came::Came;
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
@@ -47,6 +47,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 struct Handle {
     number: u64,
     worker: usize,
+    peers: rt::Peers,
 }
 
 impl mlua::UserData for Handle {}
@@ -54,11 +55,12 @@ impl mlua::UserData for Handle {}
 impl Drop for Handle {
     fn drop(&mut self) {
         let number = self.number;
-        let here = with_worker(|worker| worker.index) == Some(self.worker);
+        let here = rt::worker_index() == Some(self.worker);
         if here {
             forget(number);
         } else {
-            rt::send_to(self.worker, Box::new(move || forget(number)));
+            // Also from a thread that is no worker.
+            self.peers.send_to(self.worker, Box::new(move || forget(number)));
         }
     }
 }
@@ -123,7 +125,7 @@ fn new(args: &mut Args<'_>) -> Outcome {
     if !room {
         return Err("too many sockets".into());
     }
-    give(args.lua(), inner(args.lua().create_userdata(Handle { number, worker }))?)
+    give(args.lua(), inner(args.lua().create_userdata(Handle { number, worker, peers: rt::peers() }))?)
 }
 
 fn number(args: &Args<'_>) -> Result<u64, String> {

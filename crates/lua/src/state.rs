@@ -6,12 +6,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value};
+use parking_lot::Mutex;
 
-use crate::clock::{TAG, tick};
+use crate::clock::{TAG, Wake, tick};
+use crate::ending::Ending;
 use crate::failure::PRELUDE;
 use crate::settings::Settings;
-use crate::value::{Args, Bound, Outcome};
+use crate::value::{Args, BARE, Bound, Outcome};
+
+/// Coroutines that wait for calls.
+const MOST_IDLE: usize = 64;
 
 /// A state.
 pub struct State {
@@ -23,6 +28,12 @@ pub struct State {
     pub settings: Arc<Settings>,
     /// What the prelude made for us.
     pub made: Table,
+    /// The end of its configuration.
+    pub ending: Ending,
+    /// Coroutines that have ended their call and wait for another, with what wakes them.
+    pub idle: Mutex<Vec<(Thread, Arc<Wake>)>>,
+    /// What such coroutines run.
+    serve: Function,
 }
 
 /// A number for a host.
@@ -53,6 +64,7 @@ impl State {
         for (name, shift, function) in tables.iter().flat_map(|table| table.iter()) {
             host.raw_set(*name, bind(&lua, name, *shift, *function)?)?;
         }
+        crate::hot::bind(&lua, &host, &settings)?;
         host.raw_set("thread", number)?;
         host.raw_set("fork", settings.fork)?;
         host.raw_set("debug", settings.debug)?;
@@ -68,7 +80,37 @@ impl State {
         if settings.maxmem > 0 {
             lua.set_memory_limit(settings.maxmem)?;
         }
-        Ok(State { lua, number, settings, made })
+        let serve = made.raw_get("serve")?;
+        Ok(State { lua, number, settings, made, ending: Ending::default(), idle: Mutex::default(), serve })
+    }
+
+    /// Keeps a function that will be called again and again; the number by which it is called.
+    ///
+    /// # Errors
+    /// Lua has no memory.
+    pub fn keep(&self, function: &Function) -> mlua::Result<i64> {
+        self.made.raw_get::<Function>("keep")?.call(function)
+    }
+
+    /// A coroutine for a call of such a function: one that waits for it, or a new one.
+    ///
+    /// # Errors
+    /// Lua has no memory.
+    pub fn coroutine(&self) -> mlua::Result<(Thread, Arc<Wake>)> {
+        match self.idle.lock().pop() {
+            Some(idle) => Ok(idle),
+            None => Ok((self.lua.create_thread(self.serve.clone())?, Arc::default())),
+        }
+    }
+
+    /// Takes a coroutine back that has ended its call.
+    pub fn rest(&self, thread: Thread, wake: &Arc<Wake>) {
+        let mut idle = self.idle.lock();
+        if idle.len() < MOST_IDLE {
+            // Somebody may still hold what wakes it.
+            let wake = if Arc::strong_count(wake) == 1 { wake.clone() } else { Arc::default() };
+            idle.push((thread, wake));
+        }
     }
 
     /// What the prelude made: a constructor of objects.
@@ -94,11 +136,23 @@ fn bind(
     function: fn(&mut Args<'_>) -> Outcome,
 ) -> mlua::Result<Function> {
     let shown = name.rsplit('.').next().unwrap_or(name);
-    lua.create_function(move |lua, all: MultiValue| match function(&mut Args::new(lua, shown, shift, all)) {
-        Ok(mut values) => {
-            values.push_front(Value::Boolean(true));
-            Ok(values)
+    let counted = crate::counts::of(name);
+    lua.create_function(move |lua, all: MultiValue| {
+        let mut args = Args::new(lua, shown, shift, all);
+        let fits = counted.filter(|(least, most, _)| !(*least..=*most).contains(&args.len()));
+        let outcome = match fits {
+            Some((.., text)) => Err(text.to_owned()),
+            None => function(&mut args),
+        };
+        match outcome {
+            Ok(mut values) => {
+                values.push_front(Value::Boolean(true));
+                Ok(values)
+            }
+            Err(text) => match text.strip_prefix(BARE) {
+                Some(bare) => (false, bare, true).into_lua_multi(lua),
+                None => (false, text).into_lua_multi(lua),
+            },
         }
-        Err(text) => (false, text).into_lua_multi(lua),
     })
 }

@@ -1,9 +1,9 @@
 //! The class `StickTable`, told by what the runtime API shows of a table.
 
-use engine::worker::with_worker;
 use mlua::{Lua, Table, Value};
 use stick::KeyKind;
 
+use crate::here::with_worker;
 use crate::objects::ask;
 use crate::value::{Args, Bound, Outcome, give, inner};
 
@@ -82,9 +82,8 @@ fn info(args: &mut Args<'_>) -> Outcome {
 
 /// `StickTable.lookup`.
 fn lookup(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let name: String = args.own()?;
-    let key = args.text(1)?;
+    let Ok(key) = args.text(1) else { return give(args.lua(), Value::Nil) };
     let text = ask(&["show", "table", &name, "key", &key]).unwrap_or_default();
     match text.lines().find_map(Row::read) {
         Some(row) => give(args.lua(), inner(row.table(args.lua(), |_| true))?),
@@ -92,21 +91,36 @@ fn lookup(args: &mut Args<'_>) -> Outcome {
     }
 }
 
-/// One condition of a filter: name, operator, figure.
-fn conditions(filter: &Value) -> Result<Vec<(String, String, i64)>, String> {
-    let Value::Table(list) = filter else { return Ok(Vec::new()) };
-    let mut all = Vec::new();
-    for entry in list.sequence_values::<Table>() {
-        let entry = inner(entry)?;
-        let (name, operator, value) = (inner(entry.get(1))?, inner(entry.get(2))?, inner(entry.get(3))?);
-        let operator: String = operator;
-        if !["eq", "ne", "le", "lt", "ge", "gt"].contains(&operator.as_str()) {
-            return Err(format!("Unknown operator '{operator}'"));
-        }
-        all.push((name, operator, value));
+/// A condition of a filter: name, operator, figure.
+type Condition = (String, String, i64);
+
+/// The conditions of a filter; what is said of one that is wrong.
+fn conditions(args: &Args<'_>, columns: &[String]) -> Result<Vec<Condition>, String> {
+    let list = match args.get(1) {
+        _ if args.len() == 0 => return Ok(Vec::new()),
+        Value::Table(list) => list,
+        _ => return Err("filter table expected".into()),
+    };
+    if list.raw_len() > MOST_CONDITIONS {
+        return Err(format!("Filter table too large (len > {MOST_CONDITIONS})"));
     }
-    if all.len() > MOST_CONDITIONS {
-        return Err(format!("Filter table len >= {}", MOST_CONDITIONS + 1));
+    let mut all: Vec<Condition> = Vec::new();
+    for (n, entry) in list.sequence_values::<Value>().enumerate() {
+        let told = |why: &str| format!("{why} (entry #{})", n + 1);
+        let wrong = || told("Filter table entry must be a triplet: {\"data_col\", \"op\", val}");
+        let entry = inner(entry)?;
+        let entry = entry.as_table().filter(|entry| entry.raw_len() == 3).ok_or_else(wrong)?;
+        let word = |n: i64| match entry.raw_get(n) {
+            Ok(Value::String(word)) => Some(word.to_string_lossy()),
+            _ => None,
+        };
+        let name = word(1).ok_or_else(|| told("Filter table data column must be string"))?;
+        if !columns.contains(&name) {
+            return Err(told("Filter table data column not present in stick table"));
+        }
+        let known = |word: &String| ["eq", "ne", "le", "lt", "ge", "gt"].contains(&word.as_str());
+        let operator = word(2).filter(known).ok_or_else(|| told("Unknown operator in filter table"))?;
+        all.push((name, operator, entry.raw_get::<i64>(3).unwrap_or(0)));
     }
     Ok(all)
 }
@@ -114,7 +128,14 @@ fn conditions(filter: &Value) -> Result<Vec<(String, String, i64)>, String> {
 /// `StickTable.dump`.
 fn dump(args: &mut Args<'_>) -> Outcome {
     let name: String = args.own()?;
-    let filter = conditions(args.get(1))?;
+    let columns = with_worker(|worker| {
+        let table = worker.shared.program.tables.iter().find(|t| *t.settings().name == *name)?.clone();
+        Some(table.settings().layout.columns().iter().map(|c| c.data.name().to_string()).collect::<Vec<_>>())
+    });
+    let filter = match conditions(args, &columns.flatten().unwrap_or_default()) {
+        Ok(filter) => filter,
+        Err(why) => return give(args.lua(), (Value::Nil, why)),
+    };
     let text = ask(&["show", "table", &name]).unwrap_or_default();
     let all = inner(args.lua().create_table())?;
     let passes = |row: &Row<'_>| {

@@ -4,11 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::Worker;
-use engine::worker::with_worker;
 use mlua::{Function, Lua, MultiValue, Value};
 
 use crate::failure::{Failure, failure};
 use crate::fulfil::fulfil;
+use crate::here::with_worker;
 use crate::host::Nothing;
 use crate::run::{Run, Step};
 use crate::state::State;
@@ -29,7 +29,7 @@ pub async fn task(state: Arc<State>, function: Function, values: Vec<Value>, wor
         Ok(mut run) => drive(&mut run, MultiValue::from_vec(values), &worker).await.err(),
         Err(failure) => Some(failure),
     };
-    if let Some(failure) = failure {
+    if let Some(failure) = failure.filter(|failure| *failure != Failure::Over) {
         told::failed(&state.settings, &failure.told("Lua task", state.number));
     }
 }
@@ -45,7 +45,8 @@ pub async fn drive(
             Step::Done(values) => return Ok(values),
             Step::Failed(failure) => return Err(failure),
             Step::Waits(wait) => {
-                let came = fulfil(wait, run, worker, None).await;
+                let came = run.state.ending.before(run.id, fulfil(wait, run, worker, None)).await;
+                let Some(came) = came else { return Err(Failure::Over) };
                 values = came.values(&run.state.lua).map_err(|e| failure(&e))?;
             }
         }

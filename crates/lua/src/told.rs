@@ -1,9 +1,9 @@
 //! What scripts log, and what is said of those that fail.
 
 use engine::sinks::{Body, Event};
-use engine::worker::with_worker;
 use model::Origin;
 
+use crate::here::with_worker;
 use crate::host;
 use crate::settings::{Settings, Stderr};
 
@@ -61,11 +61,12 @@ fn send(loggers: Loggers, level: u8, line: &[u8]) -> bool {
 
 /// Says that a script failed: to the loggers, and on standard error.
 pub fn failed(settings: &Settings, text: &str) {
-    let _ = settings;
     let line: Vec<u8> = text.bytes().map(|c| if c.is_ascii_control() { b'.' } else { c }).collect();
-    send(Loggers::Proxy, 3, &line);
     let pid = format!("({})", std::process::id());
-    aloud_line(&format!("{:<10} {pid} : ", "[ALERT]"), text.as_bytes());
+    crate::here::within(settings.load, || {
+        send(Loggers::Proxy, 3, &line);
+        aloud_line(&format!("{:<10} {pid} : ", "[ALERT]"), text.as_bytes());
+    });
 }
 
 fn aloud_line(before: &str, text: &[u8]) {

@@ -1,11 +1,11 @@
 //! The class `TXN`, and what applets have of it: variables, private data, logs, decisions.
 
-use engine::worker::with_worker;
 use lang::action::Exec;
 use mlua::Value;
 use model::vars::{Owned, Scope, VarRef};
 
 use crate::core::{form, of};
+use crate::here::with_worker;
 use crate::message::field;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing, to_lua, to_owned};
@@ -14,6 +14,10 @@ use crate::{host, told};
 /// Functions of the class.
 pub const BOUND: &[Bound] = &[
     ("txn.log", 1, log),
+    ("txn.Debug", 1, |args| log_at(args, 7)),
+    ("txn.Info", 1, |args| log_at(args, 6)),
+    ("txn.Warning", 1, |args| log_at(args, 4)),
+    ("txn.Alert", 1, |args| log_at(args, 1)),
     ("txn.deflog", 1, deflog),
     ("txn.get_priv", 1, get_priv),
     ("txn.set_priv", 1, set_priv),
@@ -34,8 +38,13 @@ pub const BOUND: &[Bound] = &[
     ("applet.set_var", 1, set_var),
     ("applet.unset_var", 1, unset_var),
     ("applet.get_var", 1, get_var),
-    ("applet.status", 1, status),
-    ("applet.header", 1, header),
+    ("applet.set_status", 1, status),
+    ("applet.add_header", 1, header),
+    ("applet.receive", 1, size),
+    ("reply.set_status", 1, reply_status),
+    ("reply.add_header", 1, header),
+    ("reply.del_header", 1, reply_text),
+    ("reply.set_body", 1, reply_text),
 ];
 
 /// What is said where an object is used when its transaction is not at hand.
@@ -44,7 +53,6 @@ pub fn away(what: &str) -> String {
 }
 
 fn log(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
     let level = args.int(1)?;
     let text = args.bytes(2)?;
     let level = u8::try_from(level).ok().filter(|l| *l < 8);
@@ -54,9 +62,15 @@ fn log(args: &mut Args<'_>) -> Outcome {
     nothing()
 }
 
+/// The same with the level in its name.
+fn log_at(args: &mut Args<'_>, level: u8) -> Outcome {
+    let text = args.bytes(1)?;
+    told::log(&of(args), told::Loggers::Proxy, level, &text);
+    nothing()
+}
+
 /// With the level of the proxy's own lines.
 fn deflog(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let text = args.bytes(1)?;
     told::log(&of(args), told::Loggers::Proxy, 6, &text);
     nothing()
@@ -77,7 +91,6 @@ fn get_priv(args: &mut Args<'_>) -> Outcome {
 }
 
 fn set_priv(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 1)?;
     let id: u64 = args.own()?;
     let key = inner(args.lua().create_registry_value(args.get(1).clone()))?;
     let kept = host::env(id, |env| *env.txn.kept.borrow_mut() = Some(Box::new(Private(key))));
@@ -112,6 +125,14 @@ fn variable(name: &str, make: bool) -> Option<Named> {
     })?
 }
 
+/// The slot of a variable that is not one of the process, made if it has none.
+pub fn slot(name: &str) -> Option<VarRef> {
+    match variable(name, true)? {
+        Named::Slot(var) if var.scope != Scope::Proc => Some(var),
+        _ => None,
+    }
+}
+
 fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
     // Only those of the process are looked for: any other may come to be.
     let make = make || value.is_some() && !name.starts_with("proc.");
@@ -131,9 +152,6 @@ fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
 }
 
 fn set_var(args: &mut Args<'_>) -> Outcome {
-    if args.len() < 2 || args.len() > 3 {
-        return Err("'set_var' needs between 3 and 4 arguments".into());
-    }
     let id: u64 = args.own()?;
     let name = args.text(1)?;
     let value = to_owned(args.get(2));
@@ -170,17 +188,18 @@ fn get_var(args: &mut Args<'_>) -> Outcome {
 
 /// Changes what is decided of the transaction.
 fn decide(args: &mut Args<'_>, change: impl FnOnce(&mut Exec<'_>, i64)) -> Outcome {
-    args.want(1, 1)?;
     let id: u64 = args.own()?;
     let n = args.int(1)?;
     host::exec(id, |exec| change(exec, n)).ok_or_else(|| away("this function"))?;
     nothing()
 }
 
+const LEVELS: &str = "Bad log level. It must be one of the following value: core.silent(-1), core.emerg(0), core.alert(1), core.crit(2), core.error(3), core.warning(4), core.notice(5), core.info(6) or core.debug(7)";
+
 fn set_loglevel(args: &mut Args<'_>) -> Outcome {
     let level = args.int(1)?;
     if !(-1..8).contains(&level) {
-        return Err(args.bad(1, "Bad level. It must be between 0 and 7"));
+        return Err(args.bad(1, LEVELS));
     }
     decide(args, |exec, n| exec.txn.decisions.log_level = Some(u8::try_from(n).unwrap_or(8)))
 }
@@ -229,6 +248,20 @@ fn done(args: &mut Args<'_>) -> Outcome {
     nothing()
 }
 
+/// Status and reason of a reply; false where the status is none.
+fn reply_status(args: &mut Args<'_>) -> Outcome {
+    let status = u16::try_from(args.int(1)?).ok().filter(|s| (200..=599).contains(s));
+    let Some(status) = status else { return give(args.lua(), false) };
+    let reason = args.text_or_none(2)?;
+    let reason = reason.unwrap_or_else(|| wire::head::Head::reason_for(status).to_owned());
+    give(args.lua(), (status, reason))
+}
+
+fn reply_text(args: &mut Args<'_>) -> Outcome {
+    let text = args.bytes(1)?;
+    give(args.lua(), inner(args.lua().create_string(text))?)
+}
+
 /// The message of a reply.
 fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
     let status: i64 = inner(reply.get::<Option<i64>>("status"))?.unwrap_or(200);
@@ -268,20 +301,28 @@ fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// `AppletHTTP.set_status`.
+/// `AppletHTTP.set_status`: false where the status is none.
 fn status(args: &mut Args<'_>) -> Outcome {
-    args.want(1, 2)?;
     let status = args.int(1)?;
     if !(100..=599).contains(&status) {
-        return Err("applet:set_status: invalid status code".into());
+        return give(args.lua(), false);
     }
     let reason = args.text_or_none(2)?;
     give(args.lua(), (status, reason))
 }
 
+/// The size that `AppletHTTP.receive` was given; -1: all.
+fn size(args: &mut Args<'_>) -> Outcome {
+    let size = match args.len() {
+        0 => -1,
+        1 => args.int(1)?,
+        _ => return Err("The 'recv' function requires between 1 and 2 arguments.".into()),
+    };
+    give(args.lua(), size)
+}
+
 /// `AppletHTTP.add_header`.
 fn header(args: &mut Args<'_>) -> Outcome {
-    args.want(2, 2)?;
     let (name, value) = (args.bytes(1)?, args.bytes(2)?);
     let made = (inner(args.lua().create_string(name))?, inner(args.lua().create_string(value))?);
     give(args.lua(), made)

@@ -57,6 +57,7 @@ impl<'a> Args<'a> {
     fn expected(&self, n: usize, what: &str) -> String {
         let got = match self.get(n) {
             Value::Nil if n > self.len() => "no value",
+            Value::Integer(_) => "number",
             other => other.type_name(),
         };
         self.bad(n, &format!("{what} expected, got {got}"))
@@ -153,6 +154,9 @@ pub fn give<T: mlua::IntoLuaMulti>(lua: &Lua, values: T) -> Outcome {
 /// Functions bound to Lua: name, arguments before those that messages count, function.
 pub type Bound = (&'static str, usize, fn(&mut Args<'_>) -> Outcome);
 
+/// Stands in front of what is said without the place in the script.
+pub const BARE: char = '\0';
+
 /// Nothing as a result.
 pub fn nothing() -> Outcome {
     Ok(MultiValue::new())
@@ -180,6 +184,7 @@ pub fn to_lua(lua: &Lua, sample: Sample<'_>, form: Form) -> mlua::Result<Value> 
         (Sample::Bool(b), Form::Plain) => Value::Boolean(b),
         (Sample::Bool(b), Form::Old) => Value::Integer(b.into()),
         (Sample::Int(i), Form::Plain | Form::Old) => Value::Integer(i),
+        (Sample::Str(s) | Sample::Bin(s) | Sample::Method(s), _) => Value::String(lua.create_string(s)?),
         (other, _) => {
             let mut text = Vec::new();
             other.append_text(&mut text);
@@ -193,7 +198,8 @@ pub fn to_owned(value: &Value) -> Owned {
     match value {
         Value::Boolean(b) => Owned::Bool(*b),
         Value::Integer(i) => Owned::Int(*i),
-        Value::Number(f) => Owned::Int(*f as i64),
+        // As Lua has it, one with a fraction is no integer.
+        Value::Number(f) => Owned::Int(if f.fract() == 0.0 { *f as i64 } else { 0 }),
         Value::String(s) => Owned::Str(s.as_bytes().to_vec().into()),
         _ => Owned::Bool(false),
     }

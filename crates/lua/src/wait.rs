@@ -19,6 +19,8 @@ pub enum Wait {
     Sleep(Duration),
     /// It is woken, or that time has passed.
     Wake(Option<Duration>),
+    /// More data of the direction at hand.
+    Data,
     /// A socket of its own.
     Socket(sockets::Ask),
     /// The answer to a request of its own.
@@ -47,6 +49,7 @@ impl Wait {
         let kind = word(0).unwrap_or_default();
         match kind.as_str() {
             "yield" => Wait::Yield,
+            "data" => Wait::Data,
             "sleep" => Wait::Sleep(millis(values.get(1)).unwrap_or_default()),
             "wake" => Wait::Wake(millis(values.get(1))),
             "socket" => match values.get(1).and_then(sockets::take) {

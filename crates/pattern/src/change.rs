@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use crate::changed::NewValue;
 use crate::entries::Entries;
 use crate::error::ChangeError;
+use crate::heard::Change;
 use crate::index::Reading;
 use crate::kind::Flags;
 use crate::layers::Layers;
@@ -106,6 +107,9 @@ impl LiveSet {
         writer.next_id += u64::from(count);
         let views = writer.views.clone();
         self.update(&mut writer, at, |layers| merge::push(layers, segment, &views));
+        if at.is_none() {
+            (0..count).for_each(|_| writer.heard.tell(Change::Add));
+        }
         Ok(())
     }
 
@@ -114,7 +118,15 @@ impl LiveSet {
     /// # Errors
     /// [`ChangeError::NotFound`].
     pub fn del(&self, which: Which<'_>) -> Result<(), ChangeError> {
-        self.alter(which, None)
+        self.alter(None, which, None, false)
+    }
+
+    /// Deletes all entries of the current version, or of a prepared one, that are written so.
+    ///
+    /// # Errors
+    /// No such entry, or no such version.
+    pub fn del_all(&self, version: Option<u32>, key: &[u8]) -> Result<(), ChangeError> {
+        self.alter(version, Which::Key(key), None, true)
     }
 
     /// Gives entries of the current version another value. What is written alike gets it alike.
@@ -122,7 +134,15 @@ impl LiveSet {
     /// # Errors
     /// No such entry; a value that the configuration's uses of the map can't read.
     pub fn set(&self, which: Which<'_>, value: &[u8]) -> Result<(), ChangeError> {
-        self.alter(which, Some(Arc::new(value.into())))
+        self.alter(None, which, Some(Arc::new(value.into())), true)
+    }
+
+    /// The same in a prepared version, if one is named.
+    ///
+    /// # Errors
+    /// As [`LiveSet::set`]; no such version.
+    pub fn set_in(&self, version: Option<u32>, key: &[u8], value: &[u8]) -> Result<(), ChangeError> {
+        self.alter(version, Which::Key(key), Some(Arc::new(value.into())), true)
     }
 
     /// Adds an entry to the current version unless there is one that is written so; with a value, those there
@@ -147,22 +167,32 @@ impl LiveSet {
         self.published.load().0.iter().any(|segment| !segment.written(key).is_empty())
     }
 
-    /// Changes happen in place: nothing is published.
-    fn alter(&self, which: Which<'_>, value: Option<NewValue>) -> Result<(), ChangeError> {
+    /// Changes happen in place: nothing is published. Without a value entries are deleted: the first, or `all`.
+    fn alter(
+        &self,
+        version: Option<u32>,
+        which: Which<'_>,
+        value: Option<NewValue>,
+        all: bool,
+    ) -> Result<(), ChangeError> {
         let mut writer = self.writer();
-        let layers = self.published.load_full();
+        let at = writer.resolve(version)?;
+        let layers = match at {
+            Some(at) => Arc::new(writer.prepared.get(&at).cloned().unwrap_or_default()),
+            None => self.published.load_full(),
+        };
         let mut chosen = Vec::new();
         for segment in &layers.0 {
             let mut entries = match which {
                 Which::Key(key) => segment.written(key),
                 Which::Ref(id) => segment.with_id(id).into_iter().collect(),
             };
-            if value.is_none() {
+            if !all {
                 entries.sort_unstable_by_key(|n| segment.entries.place(*n));
                 entries.truncate(1);
             }
             chosen.extend(entries.into_iter().map(|n| (segment, n)));
-            if value.is_none() && !chosen.is_empty() {
+            if !all && !chosen.is_empty() {
                 break;
             }
         }
@@ -174,7 +204,9 @@ impl LiveSet {
         {
             return Err(ChangeError::Unread(value.to_vec()));
         }
-        writer.raise();
+        if at.is_none() {
+            writer.raise();
+        }
         for (segment, n) in chosen {
             writer.note(segment, n, value.as_ref());
             match &value {
@@ -184,7 +216,10 @@ impl LiveSet {
                 }
             }
         }
-        self.ask_for_merge(&layers);
+        if at.is_none() {
+            self.ask_for_merge(&layers);
+            writer.heard.tell(if value.is_some() { Change::Set } else { Change::Del });
+        }
         Ok(())
     }
 
@@ -196,6 +231,9 @@ impl LiveSet {
             let old = std::mem::take(layers);
             merge::let_go(&old, layers);
         });
+        if at.is_none() {
+            writer.heard.tell(Change::Clear);
+        }
         Ok(())
     }
 
@@ -224,6 +262,7 @@ impl LiveSet {
             }
             stays
         });
+        writer.heard.tell(Change::Commit);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::changed::NewValue;
 use crate::error::ChangeError;
+use crate::heard::Heard;
 use crate::kind::{Flags, Kind};
 use crate::layers::Layers;
 use crate::merge::Event;
@@ -23,6 +24,8 @@ pub(crate) struct Writer {
     pub(crate) merging: Option<Box<Merging>>,
     /// Raised at every change: see [`LiveSet::watch`].
     pub(crate) watched: Vec<Arc<AtomicBool>>,
+    /// Who is told of changes.
+    pub(crate) heard: Heard,
     /// How the configuration uses the set.
     pub(crate) faces: Vec<Face>,
 }

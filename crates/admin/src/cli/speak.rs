@@ -93,7 +93,7 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
         }
         applet(&client, trace::applet::RECEIVE, level::DATA, "runtime API was asked");
         let line = line::parse(&bytes);
-        if let Some((talk, words)) = extension(&worker, &client, &line) {
+        if let Some((talk, words)) = extension(&worker, &line) {
             let input = Input { bytes: input.bytes.split_off(input.at.min(input.bytes.len())), at: 0 };
             socket = talk.talk(worker.clone(), words, socket, input.bytes).await;
             if !client.interactive || socket.is_broken() {
@@ -130,12 +130,10 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
 }
 
 /// The command of an extension that a line names, if that is all of it, with the words of the line.
-fn extension(worker: &Worker, client: &Client, line: &Line) -> Option<(Arc<dyn Talk>, Vec<String>)> {
+fn extension(worker: &Worker, line: &Line) -> Option<(Arc<dyn Talk>, Vec<String>)> {
     let [words] = line.commands.as_slice() else { return None };
-    if worker.shared.commands.is_empty() || client.level < program::listener::Level::Operator {
-        return None;
-    }
-    let named = worker.shared.commands.iter().find(|command| words.starts_with(command.words()))?;
+    // As in HAProxy any level may give it; of two with the same words it is the last one.
+    let named = worker.shared.commands.iter().rev().find(|command| words.starts_with(command.words()))?;
     Some((named.clone(), words.clone()))
 }
 
@@ -273,7 +271,10 @@ async fn command(
         return Err(text.into());
     }
     let Some(command) = table::find(words, client.scope) else {
-        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.viewer()).into()));
+        return Ok(Reply::Message(
+            severity::INFO,
+            table::unknown(words, client.viewer(), &worker.shared.commands).into(),
+        ));
     };
     if command.expert && !client.expert {
         return Err("This command is restricted to expert mode only.".into());

@@ -4,8 +4,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use engine::worker::service::Talk;
 use program::listener::Level;
 
 use super::call::{Call, Outcome, Reply, Scope, Viewer};
@@ -227,67 +228,87 @@ pub fn find(words: &[String], scope: Scope) -> Option<&'static Command> {
     of_worker.chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
 }
 
+/// A command as `help` lists it.
+struct Row<'a> {
+    words: Vec<&'a str>,
+    line: String,
+}
+
+impl Row<'_> {
+    fn of(command: &'static Command) -> Row<'static> {
+        let mut usage = command.words.join(" ");
+        if !command.arguments.is_empty() {
+            usage.push(' ');
+            usage.push_str(command.arguments);
+        }
+        let colon = if usage.len() < 40 { " :" } else { ":" };
+        let line = format!("  {usage:<39}{colon} {}\n", command.about);
+        Row { words: command.words.to_vec(), line }
+    }
+}
+
+/// All that a viewer may see, in order. What extensions add is sorted in by the line that they say of it.
+fn rows<'a>(viewer: Viewer, added: &'a [Arc<dyn Talk>]) -> Vec<Row<'a>> {
+    let own = of_scope(viewer.scope).into_iter().filter(|c| is_shown(c, viewer));
+    let mut rows: Vec<Row<'a>> = own.map(Row::of).collect();
+    for (n, command) in added.iter().enumerate() {
+        // Of those with the same words the last one runs, and the line of the first is shown.
+        if added.iter().take(n).any(|before| before.words() == command.words()) {
+            continue;
+        }
+        let line = format!("  {}\n", command.usage());
+        let at = rows.iter().position(|row| row.line > line).unwrap_or(rows.len());
+        rows.insert(at, Row { words: command.words().iter().map(String::as_str).collect(), line });
+    }
+    rows
+}
+
 /// The answer to words that name no command.
-pub fn unknown(words: &[String], viewer: Viewer) -> String {
+pub fn unknown(words: &[String], viewer: Viewer, added: &[Arc<dyn Talk>]) -> String {
     let first = words.first().map_or("", String::as_str);
     format!(
         "Unknown command: '{first}', but maybe one of the following ones is a better match:\n{}",
-        list(&near(words, viewer))
+        list(near(words, rows(viewer, added)))
     )
 }
 
 /// The answer to `help` with `words` behind it.
-pub fn help(words: &[String], viewer: Viewer) -> String {
-    let listed: Vec<&Command> = match words.is_empty() {
-        true => of_scope(viewer.scope).into_iter().filter(|c| is_shown(c, viewer)).collect(),
-        false => near(words, viewer),
-    };
-    format!("The following commands are valid at this level:\n{}", list(&listed))
+pub fn help(words: &[String], viewer: Viewer, added: &[Arc<dyn Talk>]) -> String {
+    let all = rows(viewer, added);
+    let listed = if words.is_empty() { all } else { near(words, all) };
+    format!("The following commands are valid at this level:\n{}", list(listed))
 }
 
-fn list(commands: &[&Command]) -> String {
-    let mut text = String::new();
-    for c in commands.iter().copied().chain(ALWAYS).filter(|c| !c.about.is_empty()) {
-        let mut usage = c.words.join(" ");
-        if !c.arguments.is_empty() {
-            usage.push(' ');
-            usage.push_str(c.arguments);
-        }
-        text.push_str(&format!("  {usage:<39}{} {}\n", if usage.len() < 40 { " :" } else { ":" }, c.about));
-    }
-    text
+fn list(rows: Vec<Row<'_>>) -> String {
+    let always = ALWAYS.iter().filter(|c| !c.about.is_empty());
+    rows.into_iter().map(|row| row.line).chain(always.map(|c| Row::of(c).line)).collect()
 }
 
 /// Commands that come closest to what was typed: those that share the longest run of words, the last of which
 /// may be unfinished; if there is none, those one of whose words is nearest to one that was typed.
-fn near(words: &[String], viewer: Viewer) -> Vec<&'static Command> {
-    let all = of_scope(viewer.scope);
+fn near<'a>(words: &[String], all: Vec<Row<'a>>) -> Vec<Row<'a>> {
     let typed: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut best = 0;
-    let shared = |c: &Command| {
-        let whole = c.words.iter().zip(&typed).take_while(|(a, b)| a == b).count();
-        let begun = match (c.words.get(whole), typed.get(whole)) {
+    let shared = |row: &Row<'_>| {
+        let whole = row.words.iter().zip(&typed).take_while(|(a, b)| a == b).count();
+        let begun = match (row.words.get(whole), typed.get(whole)) {
             (Some(a), Some(b)) => !b.is_empty() && a.starts_with(b),
             _ => false,
         };
         whole * 2 + usize::from(begun)
     };
-    let visible = || all.iter().copied().filter(|c| is_shown(c, viewer));
-    for c in visible() {
-        best = best.max(shared(c));
-    }
+    let best = all.iter().map(shared).max().unwrap_or(0);
     if best > 0 {
-        return visible().filter(|c| shared(c) == best).collect();
+        return all.into_iter().filter(|row| shared(row) == best).collect();
     }
-    let distance = |c: &&Command| {
-        let pairs = c.words.iter().flat_map(|a| typed.iter().map(move |b| edits(a, b)));
+    let distance = |row: &Row<'_>| {
+        let pairs = row.words.iter().flat_map(|a| typed.iter().map(move |b| edits(a, b)));
         pairs.min().unwrap_or(usize::MAX)
     };
-    let mut nearest: Vec<&Command> = visible().collect();
-    nearest.sort_by_key(distance);
+    let mut nearest: Vec<(usize, Row<'a>)> = all.into_iter().enumerate().collect();
+    nearest.sort_by_key(|(_, row)| distance(row));
     nearest.truncate(5);
-    nearest.sort_by_key(|c| c.words);
-    nearest
+    nearest.sort_by_key(|(place, _)| *place);
+    nearest.into_iter().map(|(_, row)| row).collect()
 }
 
 /// How many letters must change to make one word of the other. Words beyond 64 letters are cut.
@@ -337,31 +358,31 @@ mod tests {
 
     #[test]
     fn suggestions_follow_the_words_typed() {
-        let text = unknown(&words("show servers foo"), of(Scope::Worker));
+        let text = unknown(&words("show servers foo"), of(Scope::Worker), &[]);
         assert!(text.starts_with(
             "Unknown command: 'show', but maybe one of the following ones is a better match:\n"
         ));
         assert_eq!(text.lines().count(), 6, "{text}");
         assert!(text.contains("  show servers conn [<backend>]           : "), "{text}");
-        assert!(unknown(&words("shw stat"), of(Scope::Worker)).contains("show stat"));
-        assert!(unknown(&words("zzzz"), of(Scope::Worker)).ends_with("close the connection\n"));
+        assert!(unknown(&words("shw stat"), of(Scope::Worker), &[]).contains("show stat"));
+        assert!(unknown(&words("zzzz"), of(Scope::Worker), &[]).ends_with("close the connection\n"));
     }
 
     #[test]
     fn help_lists_everything_visible() {
-        let text = help(&[], of(Scope::Worker));
+        let text = help(&[], of(Scope::Worker), &[]);
         assert!(text.contains("show info [desc|json|typed|float]*") && !text.contains("expert-mode"));
         assert_eq!(
-            help(&words("set sev"), of(Scope::Worker)).lines().count(),
+            help(&words("set sev"), of(Scope::Worker), &[]).lines().count(),
             5,
             "{}",
-            help(&words("set sev"), of(Scope::Worker))
+            help(&words("set sev"), of(Scope::Worker), &[])
         );
     }
 
     #[test]
     fn a_master_knows_its_own_commands_and_a_few_of_a_worker() {
-        let text = help(&[], of(Scope::Master));
+        let text = help(&[], of(Scope::Master), &[]);
         assert!(
             text.contains("  @!<pid>  ")
                 && text.contains("  show env [var]  ")
@@ -371,6 +392,6 @@ mod tests {
         assert!(find(&words("show stat"), Scope::Master).is_none());
         assert!(find(&words("show stat"), Scope::MasterDebug).is_some());
         assert!(find(&words("show version"), Scope::Master).is_some());
-        assert!(help(&[], of(Scope::MasterDebug)).contains("show stat"));
+        assert!(help(&[], of(Scope::MasterDebug), &[]).contains("show stat"));
     }
 }

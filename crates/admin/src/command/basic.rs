@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
 
 /// `help`.
 pub fn help(call: &mut Call<'_>) -> Outcome {
-    Ok(Reply::info(table::help(call.args(), call.client.viewer())))
+    Ok(Reply::info(table::help(call.args(), call.client.viewer(), &call.shared().commands)))
 }
 
 const PROMPT_HELP: &str = "\

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use engine::Worker;
 use program::address::Listen;
 
 use crate::cli::call::{Call, Outcome, Reply, Scope};
@@ -108,6 +109,12 @@ pub fn env(call: &mut Call<'_>) -> Outcome {
             Ok(Reply::Dump(line(found)))
         }
     }
+}
+
+/// The same with what this worker alone knows, at once.
+pub fn info_of(worker: &Worker) -> String {
+    let own = std::iter::once((rt::worker_stats(), rt::buf_stats()));
+    info::plain(&info::Facts::new(&worker.shared, own, false), false)
 }
 
 /// `show info`.

@@ -291,8 +291,10 @@ impl Message<'_, '_> {
                 }
             }
             Need::Handshake => early::handshake(stream).await?,
-            // These come before the first byte, in no other rule set.
-            Need::ProxyHeader | Need::CipHeader => return Ok(Given::Back(Fulfilled::Failed)),
+            // These come before the first byte, in no other rule set; and the data of TCP are no message.
+            Need::ProxyHeader | Need::CipHeader | Need::Content { .. } => {
+                return Ok(Given::Back(Fulfilled::Failed));
+            }
         }
         Ok(Given::Back(Fulfilled::Done))
     }

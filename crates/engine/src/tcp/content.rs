@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use lang::RuleSet;
-use lang::action::{Flow, Fulfilled, Need, Waiting};
+use lang::action::{self, Flow, Fulfilled, Need, Waiting};
 use lang::env::Side;
 use lang::filter::Moment;
 use lang::rules::{Position, Run};
@@ -118,6 +118,17 @@ impl Bench for Content<'_, '_> {
                 };
                 Given::Data { over: !came }
             }
+            Need::Content { data, more, kept } => {
+                if let Some(data) = data {
+                    replace(self.stream, self.side, &data);
+                }
+                let over = more
+                    && !match self.side {
+                        Side::Request => more_data(self.stream, self.deadline).await,
+                        Side::Response => more_response(self.stream, self.deadline).await,
+                    };
+                Given::Back(Fulfilled::Brought(Box::new(action::Content { over, kept })))
+            }
             Need::Delay(d) => {
                 rt::sleep(d).await;
                 Given::Back(Fulfilled::Done)
@@ -147,6 +158,23 @@ impl Bench for Content<'_, '_> {
 
     async fn decide(&mut self, flow: Flow, _: Option<u32>) -> Option<Verdict> {
         Some(decide(self.stream, flow, self.side))
+    }
+}
+
+/// Puts other data in the place of those of a direction that have not gone on.
+fn replace(stream: &mut Stream<'_>, side: Side, data: &[u8]) {
+    let place = match side {
+        Side::Request => &mut stream.client.buf,
+        Side::Response => match &mut stream.upstream {
+            Some(up) => &mut up.buf,
+            None => return,
+        },
+    };
+    let buf = place.get_or_insert_default();
+    buf.consume(buf.len());
+    buf.push(data);
+    if buf.is_empty() {
+        *place = None;
     }
 }
 

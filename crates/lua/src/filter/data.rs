@@ -79,7 +79,7 @@ fn show(shared: &Shared, flowing: &mut Flowing, name: &str, http: bool) -> Said 
     let Some(txn) = facts.txn.as_deref() else { return Said::Continue };
     let side = flowing.side;
     facts.worker.with_arena(|arena| {
-        let id = crate::state::next_id();
+        let id = crate::state::next_id() * 2;
         let serving = Serving { id, worker: &facts.worker, session: &facts.session, txn, arena };
         let host = Passing { serving, shared, flowing: RefCell::new(flowing) };
         shared.callback(&host, name, |state, id| match http {
@@ -98,6 +98,8 @@ fn empty_of(side: Side) -> Flowing {
         over: false,
         eom: false,
         http: true,
+        waits: false,
+        changed: false,
     }
 }
 
