@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn beat(turns: u64, polling: bool, ran: u64) -> Heartbeat {
-        Heartbeat { turns, polling, busy: Duration::from_millis(ran) }
+        Heartbeat { thread: 0, turns, polling, busy: Duration::from_millis(ran) }
     }
 
     const USUAL: Watch = Watch { every: EVERY, blocked: Duration::from_secs(1) };

@@ -29,6 +29,9 @@ use crate::cli::table::Command;
 use crate::gather::gather;
 use program::listener::Level;
 
+/// One end of a connection: its descriptor, and what the kernel says of it.
+type End = Option<(i32, Option<SocketFacts>)>;
+
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
     Command::later(
@@ -204,7 +207,7 @@ fn list(worker: &Rc<Worker>, wanted: &Wanted) -> String {
 }
 
 /// The descriptor towards the client and the one towards the server that the task of a connection waits for.
-fn descriptors(s: &Session, watched: &[Watched]) -> [Option<(i32, Option<SocketFacts>)>; 2] {
+fn descriptors(s: &Session, watched: &[Watched]) -> [End; 2] {
     let Some(task) = s.task.get() else { return [None, None] };
     let mut sides = [None, None];
     for w in watched.iter().filter(|w| w.reader == Some(task) || w.writer == Some(task)) {
@@ -226,7 +229,7 @@ fn is_named(addr: &rt::Addr) -> bool {
 }
 
 /// A descriptor as `show sess` writes it.
-fn number(side: &Option<(i32, Option<SocketFacts>)>) -> String {
+fn number(side: &End) -> String {
     side.as_ref().map_or("-1".into(), |(number, _)| format!("1/{number}"))
 }
 
@@ -348,13 +351,7 @@ fn long(worker: &Worker, s: &Session, (watched, wanted): (&[Watched], &Wanted), 
 }
 
 /// The task that serves a connection, and both ends of what it connects.
-fn sides(
-    worker: &Worker,
-    s: &Session,
-    (n, ends): (&Names<'_>, &[Option<(i32, Option<SocketFacts>)>; 2]),
-    anon: Anon,
-    out: &mut String,
-) {
+fn sides(worker: &Worker, s: &Session, (n, ends): (&Names<'_>, &[End; 2]), anon: Anon, out: &mut String) {
     let (conn, thread) = (&s.conn, worker.index + 1);
     let _ = writeln!(
         out,

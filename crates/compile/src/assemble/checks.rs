@@ -228,7 +228,7 @@ fn computed(p: &Draft, server: &ServerDraft) -> Option<(IpAddr, Ports)> {
     cookie.dynamic_key.as_ref()?;
     match &server.place {
         Where::Inet { host: Host::Ip(ip), ports } if server.cookie.is_none() && !server.disabled => {
-            Some((*ip, ports.clone()))
+            Some((*ip, *ports))
         }
         _ => None,
     }
