@@ -208,7 +208,7 @@ const ITEMS: &[Item] = &[
         f.seconds(f.started())
     }),
     item(71, "Tainted", "SGPV", "Experimental features in use", |_| "0".into()),
-    item(72, "TotalWarnings", "MCPV", "Warnings so far", |_| 0u32.into()),
+    item(72, "TotalWarnings", "MCPV", "Warnings so far", |_| crate::product::warnings().into()),
     item(73, "MaxconnReached", "MCPV", "Times that Maxconn was reached", |_| 0u32.into()),
     item(74, "BootTime_ms", "MDPV", "Time that starting took, in ms", |_| 0u32.into()),
     item(75, "Niced_tasks", "MGPV", "Tasks with a priority of their own that are due", |_| 0u32.into()),

@@ -93,6 +93,8 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         ..render(args, std::process::id())
     };
     let verdict = render.verdict(&outcome.diagnostics, &sources);
+    let warnings = outcome.diagnostics.iter().filter(|note| note.level == Level::Warning).count();
+    product::warned(u32::try_from(warnings).unwrap_or(u32::MAX));
     say::error(&verdict.errors);
     args.idle
         .iter()

@@ -51,6 +51,7 @@ pub fn alert(text: &str) {
 
 /// Something that was asked for and does not happen.
 pub fn warning(text: &str) {
+    admin::product::warned(1);
     line("[WARNING]", "33", text);
 }
 

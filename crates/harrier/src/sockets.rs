@@ -122,13 +122,12 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
     }
     for o in &opened {
         let proxy = program.configured(o.proxy);
-        set_congestion(
-            &proxy.binds[o.bind as usize],
-            &o.listener,
-            &format!("{} {}", noun(proxy), proxy.name),
-        );
+        let (bind, whose) = (&proxy.binds[o.bind as usize], format!("{} {}", noun(proxy), proxy.name));
+        tell_lacking(bind, &whose);
+        set_congestion(bind, &o.listener, &whose);
     }
     for (bind, listener) in &cli {
+        tell_lacking(bind, "frontend GLOBAL");
         set_congestion(bind, listener, "frontend GLOBAL");
     }
     Some(Sockets { opened, cli, peers, forwards: forwards? })
@@ -204,6 +203,28 @@ pub fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
         a.ip(),
         a.port()
     ));
+}
+
+/// Warns of what the sockets of a line do without.
+pub fn tell_lacking(bind: &Bind, whose: &str) {
+    let Listen::Tcp(a) = &bind.address else { return };
+    let options = engine::listener::options(bind, 1);
+    if options.interface.is_none() && options.mss.is_none() {
+        return;
+    }
+    let Ok(lacking) = rt::lacking(*a, &options) else { return };
+    let (file, line) = &bind.place;
+    let place = format!("[{file}:{line}] for {whose}: protocol {}", family(a));
+    let say = |verb: &str, what: &str, e: &io::Error| {
+        let reason = say::reason(e);
+        say::warning(&format!("{verb} {place}: {what} ({reason}) for [{}:{}].", a.ip(), a.port()));
+    };
+    if let (Some(name), Some(e)) = (&options.interface, &lacking.interface) {
+        say("Binding", &format!("cannot bind receiver to device '{name}'"), e);
+    }
+    if let (Some(mss), Some(e)) = (options.mss, &lacking.mss) {
+        say("Starting", &format!("cannot set MSS to {mss},"), e);
+    }
 }
 
 /// The TCP address of a listener; what a descriptor was bound to is asked of the kernel.

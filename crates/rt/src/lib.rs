@@ -48,7 +48,7 @@ pub use datagram::{Datagram, FdWriter};
 pub use driver::epoll::{set_events_at_once, set_sleepless};
 pub use inbox::Job;
 pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
-pub use listen::{ListenOptions, listening};
+pub use listen::{Lacking, ListenOptions, lacking, listening};
 pub use listener::{Acceptor, Listener, Unheard, WeakListener};
 pub use netns::{is_namespace_open, open_namespace};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};

@@ -27,14 +27,14 @@ pub struct ListenOptions {
     pub reuseport: bool,
     /// The address need not be one of this machine (IP_TRANSPARENT).
     pub transparent: bool,
-    /// Only connections through this interface.
+    /// Only connections through this interface, where it can be had ([`lacking`]).
     pub interface: Option<String>,
     /// The network namespace; `None` is that of the process.
     pub namespace: Option<Namespace>,
     /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's
     /// default.
     pub v6only: Option<bool>,
-    /// The largest segment.
+    /// The largest segment, likewise.
     pub mss: Option<u16>,
     /// Accept only once there is data, waiting so long for it (TCP_DEFER_ACCEPT).
     pub defer_accept: Option<Duration>,
@@ -182,7 +182,7 @@ pub(crate) fn receive(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedF
                 set_transparent(fd.as_fd(), inet.is_ipv6())?;
             }
             if let Some(interface) = &options.interface {
-                socket.bind_device(Some(interface.as_bytes()))?;
+                let _ = socket.bind_device(Some(interface.as_bytes()));
             }
             if let Some(bytes) = options.recv_buffer {
                 socket.set_recv_buffer_size(bytes)?;
@@ -272,10 +272,32 @@ fn prepare(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<
     if options.transparent {
         set_transparent(fd, v6)?;
     }
+    // As in HAProxy, a socket does without these where they can't be had ([`lacking`] says why).
     if let Some(interface) = &options.interface {
-        socket.bind_device(Some(interface.as_bytes()))?;
+        let _ = socket.bind_device(Some(interface.as_bytes()));
     }
     tune(fd, v6, options)
+}
+
+/// Why sockets for this address would have to do without some of their options; `None`: they have them.
+#[derive(Debug, Default)]
+pub struct Lacking {
+    /// Why they can't be bound to the interface.
+    pub interface: Option<io::Error>,
+    /// Why the largest segment can't be set.
+    pub mss: Option<io::Error>,
+}
+
+/// Tries the options that a listening socket can do without on one that is closed at once.
+///
+/// # Errors
+/// There are no such sockets.
+pub fn lacking(addr: SocketAddr, options: &ListenOptions) -> io::Result<Lacking> {
+    let fd = socket(&Addr::Inet(addr), SocketType::STREAM, options.namespace)?;
+    let socket = SockRef::from(&fd);
+    let interface = options.interface.as_ref().map(|name| socket.bind_device(Some(name.as_bytes())));
+    let mss = options.mss.map(|mss| socket.set_tcp_mss(mss.into()));
+    Ok(Lacking { interface: interface.and_then(Result::err), mss: mss.and_then(Result::err) })
 }
 
 /// Options that a socket takes also when it listens already.
@@ -283,7 +305,7 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     let socket = SockRef::from(&fd);
     let seconds = |d: Duration| i32::try_from(d.as_secs().max(1)).unwrap_or(i32::MAX);
     if let Some(mss) = options.mss {
-        socket.set_tcp_mss(mss.into())?;
+        let _ = socket.set_tcp_mss(mss.into());
     }
     if let Some(wait) = options.defer_accept {
         set_int(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds(wait))?;

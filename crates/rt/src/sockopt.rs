@@ -21,7 +21,7 @@ pub struct ConnectOptions {
     pub source: Option<Addr>,
     /// Whether `source` need not be an address of this machine (IP_TRANSPARENT; needs CAP_NET_ADMIN).
     pub transparent: bool,
-    /// The interface to connect through (SO_BINDTODEVICE).
+    /// The interface to connect through (SO_BINDTODEVICE), if it is there.
     pub interface: Option<String>,
     /// The network namespace; `None` is that of the process.
     pub namespace: Option<base::netns::Namespace>,
@@ -127,7 +127,8 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         let _ = socket.set_mark(mark);
     }
     if let Some(interface) = &options.interface {
-        socket.bind_device(Some(interface.as_bytes()))?;
+        // As in HAProxy, a connection is made without one that is not there.
+        let _ = socket.bind_device(Some(interface.as_bytes()));
     }
     if let Some(source) = &options.source {
         bind_source(fd, source, options.transparent)?;

@@ -38,6 +38,7 @@ impl Bound {
     ) -> Result<Listener, String> {
         let (listener, unheard) =
             sockets::bound(global, bind, backlog).map_err(|e| sockets::complaint(bind, whose, &e))?;
+        sockets::tell_lacking(bind, whose);
         sockets::set_congestion(bind, &listener, whose);
         self.0.extend(unheard.map(|unheard| (unheard, bind.clone(), whose.to_owned())));
         Ok(listener)
