@@ -266,8 +266,8 @@ impl Group<'_> {
     }
 }
 
-/// The lines that may have patterns of their own: `acl`, and conditions in braces. Each is told by its section
-/// and its words; of several that are alike in a section the first, the second and so on.
+/// The lines that may have patterns of their own: `acl`, and conditions in braces. Each is told by its
+/// section and its words; of several that are alike in a section the first, the second and so on.
 fn texts(tree: &Tree) -> HashMap<LineRef, String> {
     let (mut out, mut alike) = (HashMap::new(), HashMap::new());
     for (section, number) in tree.sections.iter().zip(0u32..) {

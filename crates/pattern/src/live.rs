@@ -105,8 +105,8 @@ impl LiveSet {
         Ok(set)
     }
 
-    /// Whether the patterns of a configuration were entered ([`LiveSet::fill`]), or those of a file. All may have
-    /// been deleted since.
+    /// Whether the patterns of a configuration were entered ([`LiveSet::fill`]), or those of a file. All may
+    /// have been deleted since.
     pub fn is_filled(&self) -> bool {
         self.stamp.get().is_some()
     }

@@ -81,7 +81,7 @@ pub struct SocketFacts {
 
 /// What the kernel says of the descriptor of this number; `None`: it is no socket, or not open (any more).
 pub fn socket_facts(number: RawFd) -> Option<SocketFacts> {
-    if number < 0 || number >= crate::driver::SIM_BASE {
+    if !(0..crate::driver::SIM_BASE).contains(&number) {
         return None;
     }
     // SAFETY: the number is only asked about, and not kept. If somebody closes it meanwhile the kernel says

@@ -1,7 +1,7 @@
 //! Changes of certificate lists at run time, repeated in the store that takes another one's place.
 //!
-//! They hold as long as the list reads as it did when they were made; of one that reads otherwise what it says
-//! now is taken.
+//! They hold as long as the list reads as it did when they were made; of one that reads otherwise what it
+//! says now is taken.
 
 use super::lists::{List, ListChange, Lookup};
 use super::{Store, certs};
