@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use lang::Fault;
 use pattern::{Catalog, Face, Listed, LiveSet, LoadError, Shape, View, bare_name};
+use syntax::Tree;
 
 use crate::draft::LineRef;
 use crate::notes::os_text;
@@ -22,6 +23,12 @@ const OF_ITS_CLIENT: u32 = 4;
 pub(crate) struct Patterns {
     /// Those of the configuration that runs.
     before: Catalog,
+    /// Its inline sets, by their keys.
+    inlines: HashMap<Box<str>, Arc<LiveSet>>,
+    /// The lines that may have inline patterns, in words that say which line it is.
+    texts: HashMap<LineRef, String>,
+    /// How many sets each line has mentioned so far.
+    sets_of: HashMap<LineRef, u32>,
     files: HashMap<String, Arc<LiveSet>>,
     mentions: Vec<Mention>,
     /// Inline sets of lines of `defaults`.
@@ -40,6 +47,8 @@ struct Mention {
     at: LineRef,
     usage: Usage,
     number: Option<u32>,
+    /// See [`Listed::key`].
+    key: Box<str>,
 }
 
 enum Usage {
@@ -67,8 +76,20 @@ pub(crate) struct Where<'g> {
 impl Patterns {
     /// No sets yet; those of `before` whose files did not change stay as they are, with what was changed of
     /// them at run time.
-    pub fn after(before: Option<&Catalog>) -> Patterns {
-        Patterns { before: before.cloned().unwrap_or_default(), ..Patterns::default() }
+    pub fn after(before: Option<&Catalog>, tree: &Tree) -> Patterns {
+        let before = before.cloned().unwrap_or_default();
+        let listed = before.iter().filter(|(_, listed)| !listed.key.is_empty());
+        let inlines = listed.map(|(_, listed)| (listed.key.clone(), listed.set.clone())).collect();
+        Patterns { before, inlines, texts: texts(tree), ..Patterns::default() }
+    }
+
+    /// What an inline set is known by in another configuration: its line, and which set of the line it is.
+    /// Nothing changes of a set that is known as long as nothing of its line does.
+    fn key(&mut self, spot: Spot) -> Box<str> {
+        let Some(text) = self.texts.get(&spot.at) else { return Box::default() };
+        let count = self.sets_of.entry(spot.at).or_default();
+        *count += 1;
+        format!("{text}|{}", spot.inherited.unwrap_or(*count)).into()
     }
 
     /// The set of a file in the configuration that runs, if it may stay.
@@ -108,7 +129,8 @@ impl Patterns {
         set.face(face).map_err(wrong)?;
         if spot.inherited.is_none_or(|nth| self.known.insert((spot.at, nth))) {
             let usage = Usage::File { reference: reference.to_owned(), acl: face.acl, map };
-            self.mentions.push(Mention { set, at: spot.at, usage, number: None });
+            let key = Box::default();
+            self.mentions.push(Mention { set, at: spot.at, usage, number: None, key });
         }
         Ok(Arc::new(view))
     }
@@ -127,12 +149,14 @@ impl Patterns {
         if number.is_some_and(|n| !self.numbers.insert(n)) {
             return Err(Fault::new("the id is already used"));
         }
-        let set = LiveSet::new("", Shape::Acl);
+        let name = self.key(spot);
+        let kept = if name.is_empty() { None } else { self.inlines.remove(&name) };
+        let set = kept.unwrap_or_else(|| LiveSet::new("", Shape::Acl));
         if let Some(key) = key {
             self.inherited.insert(key, set.clone());
         }
         let usage = Usage::Inline(criterion.to_owned());
-        self.mentions.push(Mention { set: set.clone(), at: spot.at, usage, number });
+        self.mentions.push(Mention { set: set.clone(), at: spot.at, usage, number, key: name });
         Ok(set)
     }
 
@@ -237,8 +261,30 @@ impl Group<'_> {
                 }
             }
         }
-        Listed { set: self.first.set.clone(), about: about.into(), in_acls, in_maps }
+        let key = self.first.key.clone();
+        Listed { set: self.first.set.clone(), about: about.into(), key, in_acls, in_maps }
     }
+}
+
+/// The lines that may have patterns of their own: `acl`, and conditions in braces. Each is told by its
+/// section and its words; of several that are alike in a section the first, the second and so on.
+fn texts(tree: &Tree) -> HashMap<LineRef, String> {
+    let (mut out, mut alike) = (HashMap::new(), HashMap::new());
+    for (section, number) in tree.sections.iter().zip(0u32..) {
+        let head = format!("{} {}", section.word(), section.name());
+        for (line, at) in section.lines.iter().zip(0u32..) {
+            let has = |brace: &str| line.words().iter().any(|word| word.text() == brace);
+            if line.keyword() != "acl" && !has("{") {
+                continue;
+            }
+            let words: Vec<&str> = line.words().iter().map(|word| word.text()).collect();
+            let text = format!("{head}|{}", words.join(" "));
+            let count: &mut u32 = alike.entry(text.clone()).or_default();
+            *count += 1;
+            out.insert(LineRef { section: number, line: at }, format!("{text}|{count}"));
+        }
+    }
+    out
 }
 
 fn fault(name: &str, error: &LoadError) -> Fault {

@@ -262,7 +262,9 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
         let advice = if args.master_worker { String::new() } else { config::advice() };
         return Err(Outcome::Elsewhere(text + &lines + &advice));
     }
-    for lost in compile::dynamic::carry_over(&shared.program, &mut program) {
+    let lost = compile::dynamic::carry_over(&shared.program, &mut program);
+    let lists = program.tls.repeat_changes(&shared.program.tls);
+    for lost in lost.into_iter().chain(lists) {
         text.push_str(&say::plain(
             "[WARNING]",
             &format!("config : no more of what was added at run time: {lost}"),

@@ -13,6 +13,9 @@ pub struct Listed {
     pub set: Arc<LiveSet>,
     /// Where the configuration names it.
     pub about: Box<str>,
+    /// The line that it stands on, for inline patterns: by this they are known in another configuration.
+    /// Empty: they are not.
+    pub key: Box<str>,
     /// Whether ACLs use it.
     pub in_acls: bool,
     /// Whether converters use it, or ACLs with `-M`.

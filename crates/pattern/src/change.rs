@@ -71,6 +71,7 @@ impl LiveSet {
         patterns: impl IntoIterator<Item = &'p [u8]>,
         flags: Flags,
     ) -> Result<(), (u32, ChangeError)> {
+        let _ = self.stamp.set(0);
         let mut entries = Entries::default();
         for pattern in patterns {
             entries.push(pattern, None).ok_or((entries.len(), ChangeError::Full))?;

@@ -55,7 +55,7 @@ pub struct LiveSet {
     pub(crate) shape: Shape,
     pub(crate) me: Weak<LiveSet>,
     pub(crate) path: OnceLock<Box<Path>>,
-    /// What its file was like when it was read.
+    /// What its file was like when it was read; anything for a set without one that was filled.
     pub(crate) stamp: OnceLock<u64>,
     pub(crate) published: ArcSwap<Layers>,
     /// Segments of the published state: an empty set answers without looking at it.
@@ -103,6 +103,12 @@ impl LiveSet {
         let stamp = crate::load::load(&set, path, kind, shape == Shape::Acl && !flags.no_names)?;
         let _ = set.stamp.set(stamp);
         Ok(set)
+    }
+
+    /// Whether the patterns of a configuration were entered ([`LiveSet::fill`]), or those of a file. All may
+    /// have been deleted since.
+    pub fn is_filled(&self) -> bool {
+        self.stamp.get().is_some()
     }
 
     /// Whether it was read from a file.

@@ -279,7 +279,7 @@ impl<'g> Assembly<'g> {
         crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
         let memory = Memory {
             vars: ground.before.map(|before| before.vars.clone()).unwrap_or_default(),
-            patterns: Patterns::after(ground.before.map(|before| &before.patterns)),
+            patterns: Patterns::after(ground.before.map(|before| &before.patterns), ground.tree),
             store: Some(store.clone()),
             large_buffers: global.tune.large_bufsize > global.tune.bufsize,
             small_buffers: bind_tls::is_small(&global.tune).then_some(global.tune.bufsize),

@@ -177,9 +177,8 @@ impl Assembly<'_> {
             forced_id: p.forced_id,
             default_servers: self.default_servers(p),
         };
-        for text in parsed.late {
-            notes.push(refusal(p.span, format!("Proxy {} : {text}", p.name)));
-        }
+        let late = parsed.late.into_iter().map(|text| format!("Proxy {} : {text}", p.name));
+        late.for_each(|text| notes.push(refusal(p.span, text)));
         proxy
     }
 

@@ -273,7 +273,7 @@ impl Patterns {
         let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
         set.face(Face::of_acl(kind, self.flags)).map_err(|e| Fault::new(e.text))?;
         self.views.push(view);
-        if words.is_empty() || !kind.takes_patterns() || !set.is_empty() {
+        if words.is_empty() || !kind.takes_patterns() || set.is_filled() {
             words.seek(usize::MAX);
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Certificate lists: files, folders, and those of `ssl-f-use`, and their changes at run time.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::binds::{BindSpec, Row, Show};
@@ -33,6 +34,24 @@ pub(super) struct ListEntry {
     pub filters: Vec<Box<str>>,
 }
 
+/// A change of a list at run time.
+#[derive(Clone, Debug)]
+pub(super) enum ListChange {
+    /// A line was added under a number, with this certificate.
+    Added { line: Box<ListLine>, number: u32, cert: Box<str> },
+    /// An entry that was read was taken out: how it was named.
+    Removed(Box<str>),
+}
+
+/// What tells the content of a list from another.
+fn stamp(entries: &[ListEntry]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    for entry in entries {
+        (entry.line, &entry.cert, &entry.shown, &entry.filters).hash(&mut hash);
+    }
+    hash.finish()
+}
+
 /// A list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
@@ -41,6 +60,10 @@ pub(super) struct List {
     pub last: u32,
     /// It stands for the files of a folder, each of which is there once.
     pub is_folder: bool,
+    /// What it was like when it was read.
+    pub read: u64,
+    /// What was changed of it at run time since.
+    pub changes: Vec<ListChange>,
 }
 
 /// Why a line was not added: the certificate, once that was found, and what is wrong.
@@ -70,7 +93,7 @@ impl Store {
     /// What is wrong with a certificate.
     pub fn list(&self, name: &str, lines: Vec<ListLine>, last: u32) -> Result<(), String> {
         let inner = &mut *self.lock();
-        let mut list = List { entries: Vec::new(), last, is_folder: false };
+        let mut list = List { last, ..List::default() };
         for line in lines {
             let path = inner.full(&line.sources.certificate);
             let place = format!(
@@ -87,6 +110,7 @@ impl Store {
                 list.entries.push(inner.list_entry(cert, number, &line));
             }
         }
+        list.read = stamp(&list.entries);
         inner.lists.insert(name.into(), list);
         Ok(())
     }
@@ -135,6 +159,8 @@ impl Store {
         }
         if let Some(list) = inner.lists.get_mut(name) {
             (list.last, _) = (number, list.entries.push(entry));
+            let line = Box::new(line.clone());
+            list.changes.push(ListChange::Added { line, number, cert: cert.clone() });
         }
         inner.describe(&cert, &line.sources);
         Ok((cert, dots))
@@ -170,7 +196,13 @@ impl Store {
             bind.publish();
         }
         if let Some(list) = inner.lists.get_mut(name) {
+            let number = list.entries.iter().find(|e| e.id == id).map(|e| e.line);
             list.entries.retain(|e| e.id != id);
+            let own = |c: &ListChange| matches!(c, ListChange::Added { number: n, .. } if Some(*n) == number);
+            match list.changes.iter().position(own) {
+                Some(at) => drop(list.changes.remove(at)),
+                None => list.changes.push(ListChange::Removed(which.into())),
+            }
         }
         Ok(format!("Entry '{cert}' deleted in crtlist '{name}'!"))
     }
@@ -200,8 +232,9 @@ impl Inner {
     /// A list of certificates without settings: a folder.
     pub(super) fn make_list(&mut self, name: &str, certs: Vec<Box<str>>) {
         let plain = ListLine::default();
-        let entries = certs.into_iter().map(|c| self.list_entry(c, 0, &plain)).collect();
-        self.lists.insert(name.into(), List { entries, last: 0, is_folder: true });
+        let entries: Vec<ListEntry> = certs.into_iter().map(|c| self.list_entry(c, 0, &plain)).collect();
+        let read = stamp(&entries);
+        self.lists.insert(name.into(), List { entries, read, is_folder: true, ..List::default() });
     }
 
     /// The rows that a new entry means, by index of the `bind` line.

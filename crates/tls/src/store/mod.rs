@@ -17,6 +17,7 @@ mod binds;
 mod certs;
 mod jwt;
 mod lists;
+mod replay;
 mod responses;
 mod servers;
 mod show;
