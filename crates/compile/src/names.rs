@@ -270,11 +270,8 @@ impl Names for Resolver<'_> {
 
     fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
         let (prefix, rest) = name.split_once('.').unwrap_or((name, ""));
-        let scope = Scope::from_prefix(prefix).ok_or_else(|| {
-            Fault::new(format!(
-                "variables of a parent stream ('{name}') are not supported yet by Harrier (planned)"
-            ))
-        })?;
+        let scope = Scope::from_prefix(prefix)
+            .ok_or_else(|| Fault::new(format!("invalid variable name '{name}'")))?;
         if rest.is_empty() || !rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
             return Err(Fault::new(format!(
                 "invalid syntax at char '{}'",

@@ -13,7 +13,7 @@ use crate::sample::Value;
 enum Kept<'a> {
     Process,
     Here(&'a RefCell<Vars>),
-    /// Nowhere: the request is over, or there is no response yet.
+    /// Nowhere: the request is over, there is no response yet, or no other stream.
     Nowhere,
 }
 
@@ -25,7 +25,7 @@ fn kept<'a>(env: &Env<'a>, scope: Scope) -> Kept<'a> {
         Scope::Txn => Kept::Here(&txn.txn_vars),
         Scope::Req if !txn.responding => Kept::Here(&txn.req_vars),
         Scope::Res if txn.responding => Kept::Here(&txn.res_vars),
-        Scope::Req | Scope::Res => Kept::Nowhere,
+        Scope::Req | Scope::Res | Scope::Parent => Kept::Nowhere,
         Scope::Check => Kept::Here(&txn.check_vars),
     }
 }
@@ -61,7 +61,7 @@ fn account(env: &Env<'_>, scope: Scope, limits: &Limits) -> Arc<Account> {
         Scope::Sess => (limits.session, Scope::Proc),
         Scope::Txn => (limits.transaction, Scope::Sess),
         Scope::Check => (limits.check, Scope::Sess),
-        Scope::Req | Scope::Res => (limits.message, Scope::Txn),
+        Scope::Req | Scope::Res | Scope::Parent => (limits.message, Scope::Txn),
     };
     let make = || Account::new(most, Some(account(env, around, limits)));
     match kept(env, scope) {

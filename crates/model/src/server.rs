@@ -179,6 +179,8 @@ pub struct Server {
 pub struct Averages {
     /// Queue, connect, response, total: sums of a sliding window.
     sums: [AtomicU64; 4],
+    /// How many requests there were, at most those of the window.
+    count: AtomicU64,
 }
 
 impl Averages {
@@ -187,17 +189,22 @@ impl Averages {
 
     /// Takes one request's times (ms) in. Losing a sample to a race is harmless.
     pub fn add(&self, ms: [u32; 4]) {
+        let before = self.count.load(Relaxed);
+        let slides = before >= Self::WINDOW;
+        if !slides {
+            self.count.store(before + 1, Relaxed);
+        }
         for (sum, v) in self.sums.iter().zip(ms) {
             let s = sum.load(Relaxed);
-            sum.store(s - s.div_ceil(Self::WINDOW).min(s) + u64::from(v), Relaxed);
+            let gone = if slides { s.div_ceil(Self::WINDOW).min(s) } else { 0 };
+            sum.store(s - gone + u64::from(v), Relaxed);
         }
     }
 
     /// The four averages in ms.
     pub fn get(&self) -> [u32; 4] {
-        std::array::from_fn(|i| {
-            u32::try_from(self.sums[i].load(Relaxed).div_ceil(Self::WINDOW)).unwrap_or(u32::MAX)
-        })
+        let count = self.count.load(Relaxed).max(1);
+        std::array::from_fn(|i| u32::try_from(self.sums[i].load(Relaxed).div_ceil(count)).unwrap_or(u32::MAX))
     }
 }
 
@@ -528,5 +535,16 @@ mod tests {
         let got = a.get();
         assert_eq!(got[0], 0);
         assert!((4..=6).contains(&got[1]) && (19..=21).contains(&got[3]), "{got:?}");
+    }
+
+    #[test]
+    fn averages_are_over_as_many_requests_as_there_were() {
+        let averages = Averages::default();
+        for total in [40, 50] {
+            averages.add([0, 1, 39, total]);
+        }
+        assert_eq!(averages.get(), [0, 1, 39, 45]);
+        (0..5 * Averages::WINDOW).for_each(|_| averages.add([0, 0, 7, 9]));
+        assert_eq!(averages.get(), [0, 0, 7, 9]);
     }
 }

@@ -26,6 +26,8 @@ pub enum Scope {
     Res,
     /// A health check.
     Check,
+    /// Of the stream that a stream works for. Nothing here runs rules for another stream, so there is none.
+    Parent,
 }
 
 impl Scope {
@@ -38,6 +40,7 @@ impl Scope {
             "req" => Scope::Req,
             "res" => Scope::Res,
             "check" => Scope::Check,
+            "psess" | "ptxn" | "preq" | "pres" => Scope::Parent,
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ pub struct VarNames {
     late: RwLock<Lists>,
 }
 
-type Lists = [Vec<Box<str>>; 6];
+type Lists = [Vec<Box<str>>; 7];
 
 impl Clone for VarNames {
     /// What came late is known from the beginning in the copy.
@@ -98,6 +98,7 @@ fn index(scope: Scope) -> usize {
         Scope::Req => 3,
         Scope::Res => 4,
         Scope::Check => 5,
+        Scope::Parent => 6,
     }
 }
 

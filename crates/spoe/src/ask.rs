@@ -21,7 +21,7 @@ use lang::action::Waiting;
 use model::Txn;
 use model::txn::Traffic;
 use program::proxy::{Balance, Proxy};
-use rt::Timer;
+use rt::{Mono, Timer};
 use wire::spop::Status;
 
 use crate::agent::Agent;
@@ -95,11 +95,13 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
     let failed = reason::SPOP + Status::Io.code();
     let (mut tries, mut payload) = (Tries::default(), payload);
     let length = payload.len();
+    let begun = rt::now();
     loop {
         let Some(mut place) = assign(worker, agent.backend, proxy, &mut tries).await else {
             proxy.state.back.counters.of(worker.index).conn_errors.inc();
             return Err(failed);
         };
+        let queued = rt::now();
         let line = pool::line(worker, agent, proxy, place.server);
         // An attempt that the system refuses at once is none.
         let sure = line.is_under_way();
@@ -112,6 +114,9 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
         let ended = answered(&asked, patience).await;
         if !sure && !matches!(ended, Some(Ended::Unreached(Fault::Unreachable | Fault::Resource, _))) {
             place.serve();
+        }
+        if !matches!(ended, Some(Ended::Elsewhere(_) | Ended::Unreached(..))) {
+            count_times(worker.index, proxy, &place, (begun, queued, asked.sent()));
         }
         match ended {
             None => return Err(failed),
@@ -147,9 +152,32 @@ async fn answered(asked: &crate::line::Asking, patience: Option<Duration>) -> Op
     .await
 }
 
+/// Counts what a question took, as that of a stream of TCP: in the queue, to connect, and in all.
+fn count_times(
+    worker: usize,
+    proxy: &Proxy,
+    place: &Place,
+    (begun, queued, sent): (Mono, Mono, Option<Mono>),
+) {
+    let millis = |from: Mono, to: Mono| u32::try_from(to.millis_since(from)).unwrap_or(u32::MAX);
+    let connect = sent.map_or(0, |sent| millis(queued, sent));
+    let times = [millis(begun, queued), connect, 0, millis(begun, rt::now())];
+    let (back, server) = (&proxy.state.back, &place.config().state);
+    server.times.add(times);
+    back.times.add(times);
+    let (back, server) = (back.counters.of(worker), server.counters.of(worker));
+    for (at, time) in times.iter().enumerate() {
+        for longest in [back.max_times.get(at), server.max_times.get(at)].into_iter().flatten() {
+            longest.max(u64::from(*time));
+        }
+    }
+}
+
+/// Counts the messages of a question, with one byte for their end, and the actions of its answer, one byte
+/// where there are none, as in HAProxy.
 fn count_bytes(worker: usize, proxy: &Proxy, place: &Place, sent: usize, received: usize) {
     let traffic = |n: usize| Traffic { received: n as u64, sent: n as u64, ..Traffic::default() };
-    let (up, down) = (traffic(sent), traffic(received));
+    let (up, down) = (traffic(sent + 1), traffic(received.max(1)));
     proxy.state.back.counters.of(worker).bytes.add(&up, &down);
     place.config().state.counters.of(worker).bytes.add(&up, &down);
 }

@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn replies_end_with_a_line_that_says_so() {
         let whole = b"250-mx.example\r\n250-SIZE 100\r\n250 HELP\r\n220 next";
-        for cut in 0..42 {
-            assert_eq!(reply(&whole[..cut]), if cut < 41 { Ok(None) } else { reply(whole) }, "{cut}");
+        for cut in 0..41 {
+            assert_eq!(reply(&whole[..cut]), if cut < 40 { Ok(None) } else { reply(whole) }, "{cut}");
         }
-        assert_eq!(reply(whole), Ok(Some(Reply { code: 250, line: b"250 HELP", length: 41 })));
+        assert_eq!(reply(whole), Ok(Some(Reply { code: 250, line: b"250 HELP", length: 40 })));
         assert_eq!(reply(b"354\n"), Ok(Some(Reply { code: 354, line: b"354", length: 4 })));
         for bad in [&b"hello\r\n"[..], b"25", b"250x\r\n", b"250-a\r\n251 b\r\n", b"\r\n", b"99999 x\r\n"] {
             let expected = if bad == b"25" { Ok(None) } else { Err(Malformed) };

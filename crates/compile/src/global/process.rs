@@ -507,7 +507,6 @@ fn variable(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     s.word(&*expects)?;
     let scope =
         name.text().split_once('.').filter(|(_, rest)| !rest.is_empty()).map_or("", |(scope, _)| scope);
-    let scope = scope.strip_prefix('p').filter(|s| *s != "roc").unwrap_or(scope);
     if model::vars::Scope::from_prefix(scope).is_none() {
         return Err(s.fail(format!(
             "invalid variable name '{name}'. A variable name must start with its scope. The scope can be 'proc', \

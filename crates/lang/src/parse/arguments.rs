@@ -151,10 +151,9 @@ pub fn variable(name: &str, names: &mut dyn Names) -> Result<VarRef, Fault> {
     if name.is_empty() {
         return Err(Fault::new("Empty variable name cannot be accepted"));
     }
-    let scope = name.split_once('.').filter(|(scope, rest)| {
-        let scope = scope.strip_prefix('p').filter(|s| *s != "roc").unwrap_or(scope);
-        !rest.is_empty() && model::vars::Scope::from_prefix(scope).is_some()
-    });
+    let scope = name
+        .split_once('.')
+        .filter(|(scope, rest)| !rest.is_empty() && model::vars::Scope::from_prefix(scope).is_some());
     let Some((_, rest)) = scope else {
         return Err(Fault::new(format!(
             "invalid variable name '{name}'. A variable name must start with its scope. The scope can be 'proc', \

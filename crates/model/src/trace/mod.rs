@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 
 pub use settings::{Settings, State};
 pub use table::{
-    APPLET, CHECK, COUNT, FCGI, H1, H2, LEVELS, Name, PEERS, PT, SESSION, SSL, STREAM, Table, applet, check,
-    fcgi, h1, h2, peers, pt, session, sources, ssl, stream,
+    APPLET, CHECK, COUNT, FCGI, H1, H2, LEVELS, Name, PEERS, PT, SESSION, SPOP, SSL, STREAM, Table, applet,
+    check, fcgi, h1, h2, peers, pt, session, sources, spop, ssl, stream,
 };
 
 thread_local! {

@@ -140,6 +140,25 @@ events! {
 }
 
 events! {
+    /// Events of connections to agents.
+    spop SPOP_EVENTS
+        NEW "spop_conn_new": "a connection begins",
+        END "spop_conn_end": "a connection is over",
+        ERR "spop_conn_err": "a connection broke, or there is none",
+        RX_FRAME "rx_frame": "a frame has come",
+        RX_HELLO "rx_hello": "an agent greets",
+        RX_ACK "rx_ack": "an agent answers",
+        RX_DISCONNECT "rx_disconnect": "an agent says farewell",
+        TX_FRAME "tx_frame": "a frame goes out",
+        TX_HELLO "tx_hello": "an agent is greeted",
+        TX_NOTIFY "tx_notify": "an agent is asked",
+        TX_DISCONNECT "tx_disconnect": "an agent is told farewell",
+        STREAM_NEW "spop_strm_new": "a question begins",
+        STREAM_END "spop_strm_end": "a question is over",
+        STREAM_ERR "spop_strm_err": "a question was lost",
+}
+
+events! {
     /// Events of checks.
     check CHECK_EVENTS
         START "hchck_start": "a check begins",
@@ -202,7 +221,7 @@ events! {
 }
 
 /// How many sources there are.
-pub const COUNT: usize = 10;
+pub const COUNT: usize = 11;
 
 /// HTTP/2.
 pub static H2: Source = Source::new(Table {
@@ -273,6 +292,16 @@ pub static FCGI: Source = Source::new(Table {
     own: ("fstrm", "the request that began the trace"),
 });
 
+/// Agents of SPOE.
+pub static SPOP: Source = Source::new(Table {
+    name: "spop",
+    about: "connections to agents of SPOE",
+    events: SPOP_EVENTS,
+    verbosities: RICH,
+    locks: STREAMED,
+    own: ("spop_strm", "the question that began the trace"),
+});
+
 /// Checks.
 pub static CHECK: Source = Source::new(Table {
     name: "check",
@@ -313,7 +342,8 @@ pub static SESSION: Source = Source::new(Table {
     own: NONE,
 });
 
-static SOURCES: [&Source; COUNT] = [&H2, &FCGI, &SSL, &H1, &STREAM, &PEERS, &CHECK, &APPLET, &PT, &SESSION];
+static SOURCES: [&Source; COUNT] =
+    [&H2, &FCGI, &SPOP, &SSL, &H1, &STREAM, &PEERS, &CHECK, &APPLET, &PT, &SESSION];
 
 /// All sources, in the order of the lists.
 pub fn sources() -> &'static [&'static Source; COUNT] {

@@ -8,6 +8,7 @@
 mod connect;
 pub mod pool;
 mod serve;
+mod traced;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,9 +19,10 @@ use std::task::{Context, Poll};
 
 use engine::Worker;
 use model::server::Target;
-use rt::{Notify, TaskId};
+use model::trace::spop;
+use rt::{Mono, Notify, TaskId};
 use wire::spop::write::notify;
-use wire::spop::{AgentHello, Status};
+use wire::spop::{AgentHello, Status, kind};
 
 use self::pool::Key;
 use crate::agent::Agent;
@@ -73,6 +75,8 @@ struct Asked {
     notify: Notify,
     /// Its number on the connection, 0 as long as it has none.
     stream: Cell<u64>,
+    /// When it was put to what is sent: the connection was there then.
+    sent: Cell<Option<Mono>>,
 }
 
 impl Asked {
@@ -89,6 +93,11 @@ pub struct Asking {
 }
 
 impl Asking {
+    /// When it was put to what is sent, if the connection came about.
+    pub fn sent(&self) -> Option<Mono> {
+        self.asked.sent.get()
+    }
+
     /// Ready when it has ended.
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<Ended> {
         loop {
@@ -134,6 +143,8 @@ pub struct Line {
     agent: Arc<Agent>,
     key: Key,
     server: Arc<model::Server>,
+    /// Its index in the agent's backend.
+    index: u32,
     /// How often its server had been moved before.
     moves: u64,
     task: Cell<Option<TaskId>>,
@@ -166,6 +177,7 @@ impl Line {
             agent: agent.clone(),
             key,
             server: config.state.clone(),
+            index: server,
             moves: config.state.moves(),
             task: Cell::new(None),
             phase: Cell::new(Phase::Opening),
@@ -223,12 +235,16 @@ impl Line {
         let stream = self.next.get();
         let payload = asked.payload.take();
         let written = notify(&mut self.out.borrow_mut(), stream, &payload, self.most.get());
+        let length = payload.len();
         spare::give(payload);
         if written.is_err() {
             return asked.end(Ended::TooBig);
         }
+        traced::question(self, stream, spop::STREAM_NEW, "new question");
+        traced::sends(self, kind::NOTIFY, stream, length);
         self.next.set(stream + 2);
         asked.stream.set(stream);
+        asked.sent.set(Some(rt::now()));
         self.waiting.borrow_mut().insert(stream, asked.clone());
         self.mark_used(true);
     }
@@ -237,7 +253,10 @@ impl Line {
     fn take_back(&self, asked: &Rc<Asked>) {
         match asked.stream.get() {
             0 => self.early.borrow_mut().retain(|other| !Rc::ptr_eq(other, asked)),
-            stream => drop(self.waiting.borrow_mut().remove(&stream)),
+            stream => {
+                traced::question(self, stream, spop::STREAM_END, "question taken back");
+                self.waiting.borrow_mut().remove(&stream);
+            }
         }
         match self.phase.get() {
             Phase::Open if self.is_idle() => self.rest(),
@@ -281,6 +300,7 @@ impl Line {
             let mut bytes = spare::take();
             bytes.extend_from_slice(payload);
             asked.end(Ended::Answer(bytes));
+            traced::question(self, stream, spop::STREAM_END, "question answered");
             if self.waiting.borrow().is_empty() {
                 self.rest();
             }
@@ -297,6 +317,7 @@ impl Line {
         }
         let waiting = self.waiting.take();
         for asked in waiting.into_values() {
+            traced::question(self, asked.stream.get(), spop::STREAM_ERR, "question lost with its connection");
             asked.stream.set(0);
             asked.end(Ended::Failed(code));
         }

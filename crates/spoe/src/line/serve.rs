@@ -11,12 +11,13 @@ use link::timed::{self, Trouble};
 use link::transport::Transport;
 use model::server::admin;
 use model::server_conns::Seat;
+use model::trace::{level, spop};
 use program::Proxy;
 use rt::{Buf, Timer};
 use wire::spop::write::{Greeting, disconnect, greeting};
 use wire::spop::{AgentHello, Disconnect, Status, frame, kind};
 
-use super::{Ended, Fault, Line, connect, pool};
+use super::{Ended, Fault, Line, connect, pool, traced};
 
 /// How long an agent may take to answer a good-bye.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -44,17 +45,22 @@ pub async fn run(line: Rc<Line>, worker: Rc<Worker>, server: u32) {
     let opened = connect::connect(&worker, proxy, At { proxy: line.agent.backend, server }, config).await;
     let socket = match opened {
         Ok(socket) => socket,
-        Err(fault) => return line.close(|payload| Ended::Unreached(fault, payload), Status::Io.code()),
+        Err(fault) => {
+            traced::connection(&line, spop::ERR, level::ERROR, "agent not reached");
+            return line.close(|payload| Ended::Unreached(fault, payload), Status::Io.code());
+        }
     };
+    traced::connection(&line, spop::NEW, level::STATE, "new connection");
     let mut input = None;
     match greet(&line, proxy, &socket, &mut input).await {
         Ok(hello) => line.opened(hello),
         Err((status, told)) => {
+            traced::connection(&line, spop::ERR, level::ERROR, "no greeting");
             line.close(|_| Ended::Failed(status), status);
             if let Some(status) = told {
-                part(&socket, status, Vec::new()).await;
+                part(&line, &socket, status, Vec::new()).await;
             }
-            return;
+            return traced::connection(&line, spop::END, level::STATE, "connection is over");
         }
     }
     let mut serving = Serving { worker, timer: Timer::new(), pause: config.pool_purge_delay, sent: 0 };
@@ -67,12 +73,16 @@ pub async fn run(line: Rc<Line>, worker: Rc<Worker>, server: u32) {
     if !line.used.get() {
         line.server.conns.leave(true);
     }
+    if !matches!(end, End::Idle) {
+        traced::connection(&line, spop::ERR, level::ERROR, "connection failed");
+    }
     line.close(Ended::Elsewhere, code);
     match end {
-        End::Ours(status) => part(&socket, status, rest(&line, serving.sent)).await,
-        End::Idle => part(&socket, Status::Normal, rest(&line, serving.sent)).await,
+        End::Ours(status) => part(&line, &socket, status, rest(&line, serving.sent)).await,
+        End::Idle => part(&line, &socket, Status::Normal, rest(&line, serving.sent)).await,
         End::Theirs(_) => {}
     }
+    traced::connection(&line, spop::END, level::STATE, "connection is over");
 }
 
 /// What is left of a frame that was begun.
@@ -102,11 +112,13 @@ async fn greet(
         Trouble::TimedOut => (Status::Io.code(), Some(Status::Timeout)),
         Trouble::Io(_) => io,
     };
+    traced::sends(line, kind::HAPROXY_HELLO, 0, hello.len());
     timed::send(socket, &hello, &mut timer).await.map_err(late)?;
     loop {
         let data = input.as_ref().map(Buf::filled).unwrap_or_default();
         let invalid = (Status::Invalid.code(), None);
         if let Some((read, taken)) = frame(data, line.agent.most).map_err(|_| invalid)? {
+            traced::received(line, read.kind, read.stream, taken);
             if read.kind != kind::AGENT_HELLO || (read.stream, read.frame) != (0, 0) {
                 return Err(invalid);
             }
@@ -125,7 +137,8 @@ async fn greet(
 }
 
 /// Says good-bye behind what was begun, and waits a moment for the agent to answer.
-async fn part(socket: &Transport, status: Status, mut out: Vec<u8>) {
+async fn part(line: &Line, socket: &Transport, status: Status, mut out: Vec<u8>) {
+    traced::sends(line, kind::HAPROXY_DISCONNECT, 0, 0);
     let mut timer = Timer::new();
     timer.set_after(Some(FAREWELL));
     disconnect(&mut out, status);
@@ -240,6 +253,7 @@ fn receive(
 fn frames(line: &Line, input: &mut Option<Buf>) -> Result<(), End> {
     let Some(buf) = input else { return Ok(()) };
     while let Some((read, taken)) = frame(buf.filled(), line.most.get()).map_err(End::Ours)? {
+        traced::received(line, read.kind, read.stream, taken);
         match read.kind {
             kind::ACK => line.answer(read.stream, read.frame, read.payload).map_err(End::Ours)?,
             kind::AGENT_DISCONNECT => {

@@ -14,6 +14,7 @@ mod http1;
 mod messages;
 mod peers;
 mod proxy;
+mod smtp;
 mod spop;
 mod translate;
 
@@ -26,6 +27,7 @@ pub use http1::{http1_request, http1_response};
 pub use messages::syslog;
 pub use peers::peers;
 pub use proxy::proxy;
+pub use smtp::smtp;
 pub use spop::spop;
 pub use translate::{h2_to_h1, response_to_h2};
 

@@ -81,6 +81,11 @@ fn messages_of_syslog() {
 }
 
 #[test]
+fn replies_of_mailers() {
+    each_seed("smtp", super::smtp);
+}
+
+#[test]
 fn frames_of_spoe_agents() {
     each_seed("spop", super::spop);
 }
