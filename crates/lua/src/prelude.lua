@@ -423,11 +423,11 @@ txn_meta.__index = function(t, key)
     if method ~= nil then return method end
     local make = parts[key]
     if make == nil and key == "http" then
-        local id = rawget(t, 0)
+        local id = t[0]
         if id & 1 == 1 or select(2, is_http(t)) then make = http_of end
     end
     if make ~= nil then
-        local part = make(rawget(t, 0))
+        local part = make(t[0])
         t[key] = part
         return part
     end
