@@ -23,7 +23,9 @@ fn set(args: &mut Args<'_>) -> Outcome {
     if !crate::clock::yields() {
         return Err("Cannot use CertCache.set from a non-yield capable runtime context".into());
     }
-    let Value::String(name) = inner(table.raw_get("filename"))? else { return bare("No filename specified!") };
+    let Value::String(name) = inner(table.raw_get("filename"))? else {
+        return bare("No filename specified!");
+    };
     let name = name.to_string_lossy();
     let fields = fields(&table, &name)?;
     let worker = with_worker(Rc::clone);

@@ -18,9 +18,9 @@ use model::server::{Op, admin};
 use parking_lot::Mutex;
 use pattern::{Change, LiveSet};
 
-use crate::here::with_worker;
 use crate::clock::Wake;
 use crate::failure::{Failure, failure};
+use crate::here::with_worker;
 use crate::objects::object;
 use crate::run::Run;
 use crate::state::State;
@@ -287,8 +287,7 @@ async fn call(
         Happened::Set(change, _) => bit(*change),
     };
     let name = NAMES.iter().find(|(_, bits)| *bits == kind).map_or("", |(name, _)| name);
-    let mut args =
-        MultiValue::from_iter([Value::String(state.lua.create_string(name).map_err(wrong)?)]);
+    let mut args = MultiValue::from_iter([Value::String(state.lua.create_string(name).map_err(wrong)?)]);
     // As in HAProxy, events of sets have no data, not even nil in its place.
     let when = match happened {
         Happened::Server(event) => {

@@ -23,9 +23,9 @@ use lang::words::Fault;
 use mlua::{Function, MultiValue, Table, Value};
 use model::Txn;
 
-use crate::here::with_worker;
 use crate::action::again;
 use crate::failure::{Failure, failure};
+use crate::here::with_worker;
 use crate::host::{Acting, Host, Nothing, within};
 use crate::run::{Run, Step};
 use crate::scripts::Scripts;

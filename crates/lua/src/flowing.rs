@@ -229,9 +229,8 @@ fn data(args: &mut Args<'_>) -> Outcome {
 
 /// All that waits.
 fn dup(args: &mut Args<'_>) -> Outcome {
-    let found = look(args, |flowing| {
-        (!flowing.held.is_empty() || !flowing.over).then(|| flowing.held.clone())
-    })?;
+    let found =
+        look(args, |flowing| (!flowing.held.is_empty() || !flowing.over).then(|| flowing.held.clone()))?;
     told(args, Ok(found))
 }
 
@@ -338,7 +337,8 @@ fn send(args: &mut Args<'_>) -> Outcome {
 
 fn forward(args: &mut Args<'_>) -> Outcome {
     let wanted = usize::try_from(args.int(1)?).unwrap_or(0);
-    let n = change(args, |flowing| if flowing.lacks(wanted) { Err(()) } else { Ok(flowing.forward(wanted)) })?;
+    let n =
+        change(args, |flowing| if flowing.lacks(wanted) { Err(()) } else { Ok(flowing.forward(wanted)) })?;
     match n {
         Ok(n) => give(args.lua(), number(n)),
         Err(()) => give(args.lua(), (Value::Nil, true)),

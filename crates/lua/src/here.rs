@@ -1,7 +1,7 @@
 //! The worker that a script runs on: that of the configuration which the script belongs to.
 //!
-//! After a reload in place a thread has a worker for each configuration that is still at work, and indices mean
-//! something in their own only. So each load of scripts knows the worker that was begun with it.
+//! After a reload in place a thread has a worker for each configuration that is still at work, and indices
+//! mean something in their own only. So each load of scripts knows the worker that was begun with it.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

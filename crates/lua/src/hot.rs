@@ -75,10 +75,7 @@ pub fn forget() {
 }
 
 /// Sets a variable of a transaction; nil: it is none that is known by now.
-fn set_var(
-    _: &Lua,
-    (id, name, value): (Value, Value, Value),
-) -> mlua::Result<Option<bool>> {
+fn set_var(_: &Lua, (id, name, value): (Value, Value, Value)) -> mlua::Result<Option<bool>> {
     let (Value::Integer(id), Value::String(name)) = (id, name) else { return Ok(None) };
     let id = u64::try_from(id).unwrap_or(0);
     let name = name.as_bytes();
@@ -106,7 +103,8 @@ fn slot(name: &[u8]) -> Option<VarRef> {
     Some(var)
 }
 
-/// The fields of a head, name and value each behind its length, and how many there are; nil: there is no head.
+/// The fields of a head, name and value each behind its length, and how many there are; nil: there is no
+/// head.
 fn headers(lua: &Lua, (id, response): (Value, bool)) -> mlua::Result<(Option<mlua::String>, usize)> {
     let Value::Integer(id) = id else { return Ok((None, 0)) };
     let side = if response { Side::Response } else { Side::Request };

@@ -317,8 +317,7 @@ impl Loaded {
             self.action(registry, &name, sets, count, self.scripts.keep(&functions));
         }
         for (name, ((), functions)) in fetches {
-            let (scripts, calls, own) =
-                (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
+            let (scripts, calls, own) = (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_fetch(
                 &format!("lua.{name}"),
                 places(),
@@ -326,8 +325,7 @@ impl Loaded {
             );
         }
         for (name, ((), functions)) in converters {
-            let (scripts, calls, own) =
-                (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
+            let (scripts, calls, own) = (self.scripts.clone(), self.scripts.keep(&functions), name.clone());
             registry.add_converter(
                 &format!("lua.{name}"),
                 Box::new(move |env, value, args| {

@@ -99,13 +99,14 @@ fn find(args: &Args<'_>, name: &str) -> Option<Arc<LiveSet>> {
 }
 
 /// The kinds of match by the numbers that scripts find in `Map`; those without a name have no maps of Lua's.
-const KINDS: [&str; 14] =
-    ["", "", "int", "ip", "", "", "str", "beg", "sub", "dir", "dom", "end", "reg", ""];
+const KINDS: [&str; 14] = ["", "", "int", "ip", "", "", "str", "beg", "sub", "dir", "dom", "end", "reg", ""];
 
 fn kind(n: i64) -> Result<Kind, String> {
     let name = usize::try_from(n).ok().and_then(|n| KINDS.get(n));
     let name = name.ok_or("'new' needs a valid match method.")?;
-    Kind::from_name(name).filter(|_| !name.is_empty()).ok_or_else(|| "'new' doesn't support this match mode.".into())
+    Kind::from_name(name)
+        .filter(|_| !name.is_empty())
+        .ok_or_else(|| "'new' doesn't support this match mode.".into())
 }
 
 fn map_new(args: &mut Args<'_>) -> Outcome {

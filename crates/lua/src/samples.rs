@@ -15,9 +15,9 @@ use lang::{Registry, Words};
 use mlua::Value;
 use program::Program;
 
-use crate::here::with_worker;
 use crate::book::Book;
 use crate::core::form;
+use crate::here::with_worker;
 use crate::host;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, to_lua, to_sample};
@@ -73,12 +73,13 @@ thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
 }
 
-/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and `shift`
-/// counts what stands before them.
+/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and
+/// `shift` counts what stands before them.
 fn complaint(args: &Args<'_>, fault: &str, words: &[u8], shift: usize) -> String {
     let words = String::from_utf8_lossy(words);
     if let Some((_, rest)) = fault.split_once("expected ')' before '") {
-        let rest = rest.strip_suffix("')").or(rest.strip_suffix('\'')).unwrap_or(rest).trim_start_matches(',');
+        let rest =
+            rest.strip_suffix("')").or(rest.strip_suffix('\'')).unwrap_or(rest).trim_start_matches(',');
         let before = words.trim_end_matches(')').strip_suffix(rest.trim_end_matches(')'));
         let taken = before.map_or(0, |before| before.matches("',").count());
         return args.bad(taken + 1 + shift, "Last argument expected");

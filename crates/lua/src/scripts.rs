@@ -25,9 +25,9 @@ pub struct Scripts {
 impl Scripts {
     /// Keeps functions in their states, for calls of [`Run::of_stream`](crate::run::Run::of_stream).
     pub fn keep(&self, functions: &[(usize, Function)]) -> Calls {
-        let kept = functions.iter().filter_map(|(number, function)| {
-            Some((*number, self.states.get(number)?.keep(function).ok()?))
-        });
+        let kept = functions
+            .iter()
+            .filter_map(|(number, function)| Some((*number, self.states.get(number)?.keep(function).ok()?)));
         Arc::new(kept.collect())
     }
 

@@ -16,8 +16,8 @@ use engine::inner::line::{Line, Patience, Tls, To};
 use mlua::Value;
 use rt::{Addr, ConnectOptions};
 
-use crate::here::with_worker;
 use crate::came::Came;
+use crate::here::with_worker;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 

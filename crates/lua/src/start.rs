@@ -12,8 +12,8 @@ use crate::load::{Loaded, at_once};
 use crate::scripts::Scripts;
 use crate::tasks::task;
 
-/// The scripts that are at work. They are held to the end of the process: what they hold may belong to threads
-/// that are gone by then.
+/// The scripts that are at work. They are held to the end of the process: what they hold may belong to
+/// threads that are gone by then.
 static CURRENT: Mutex<Option<Arc<Scripts>>> = Mutex::new(None);
 
 /// The scripts of another configuration, if it has any, take the place of those before on this worker; the

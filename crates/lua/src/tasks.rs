@@ -6,9 +6,9 @@ use std::sync::Arc;
 use engine::Worker;
 use mlua::{Function, Lua, MultiValue, Value};
 
-use crate::here::with_worker;
 use crate::failure::{Failure, failure};
 use crate::fulfil::fulfil;
+use crate::here::with_worker;
 use crate::host::Nothing;
 use crate::run::{Run, Step};
 use crate::state::State;

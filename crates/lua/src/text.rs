@@ -7,11 +7,8 @@ use mlua::Value;
 use crate::value::{Args, Bound, Outcome, give, inner};
 
 /// The functions.
-pub const BOUND: &[Bound] = &[
-    ("core.parse_addr", 0, parse_addr),
-    ("core.match_addr", 0, match_addr),
-    ("core.tokenize", 0, tokenize),
-];
+pub const BOUND: &[Bound] =
+    &[("core.parse_addr", 0, parse_addr), ("core.match_addr", 0, match_addr), ("core.tokenize", 0, tokenize)];
 
 /// An address with its prefix, as scripts hold it.
 #[derive(Clone, Copy)]

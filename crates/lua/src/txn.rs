@@ -4,8 +4,8 @@ use lang::action::Exec;
 use mlua::Value;
 use model::vars::{Owned, Scope, VarRef};
 
-use crate::here::with_worker;
 use crate::core::{form, of};
+use crate::here::with_worker;
 use crate::message::field;
 use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing, to_lua, to_owned};

@@ -271,7 +271,10 @@ async fn command(
         return Err(text.into());
     }
     let Some(command) = table::find(words, client.scope) else {
-        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.viewer(), &worker.shared.commands).into()));
+        return Ok(Reply::Message(
+            severity::INFO,
+            table::unknown(words, client.viewer(), &worker.shared.commands).into(),
+        ));
     };
     if command.expert && !client.expert {
         return Err("This command is restricted to expert mode only.".into());

@@ -288,7 +288,9 @@ impl Message<'_, '_> {
             }
             Need::Handshake => early::handshake(stream).await?,
             // These come before the first byte, in no other rule set; and the data of TCP are no message.
-            Need::ProxyHeader | Need::CipHeader | Need::Content { .. } => return Ok(Given::Back(Fulfilled::Failed)),
+            Need::ProxyHeader | Need::CipHeader | Need::Content { .. } => {
+                return Ok(Given::Back(Fulfilled::Failed));
+            }
         }
         Ok(Given::Back(Fulfilled::Done))
     }
