@@ -545,6 +545,7 @@ if H.debug then
         return check(H.inspect(level))
     end }
 end
+if os then os.getenv = bound("os.getenv") end
 if os and not H.fork then
     local refused = function(name)
         return function() error(name .. ": programs may not be started (see 'insecure-fork-wanted')", 2) end
