@@ -19,8 +19,6 @@ pub fn enter(load: u64, worker: &Rc<Worker>) {
         known.retain(|(_, worker)| worker.strong_count() > 0);
         known.push((load, Rc::downgrade(worker)));
     });
-    crate::samples::forget();
-    crate::hot::forget();
 }
 
 /// Whether the script at hand is not of the configuration that runs.

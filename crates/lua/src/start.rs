@@ -40,6 +40,8 @@ impl Loaded {
     /// A function that runs at the start failed: what is to be said of it. The process does not start.
     fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
         crate::here::enter(self.scripts.settings.load, worker);
+        crate::samples::forget();
+        crate::hot::forget();
         let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
         for number in own.into_iter().flatten() {
             let Some(registered) = self.registered.get(&number) else { continue };

@@ -101,8 +101,8 @@ impl State {
         })
     }
 
-    /// A state that holds little collects its garbage less often: marking what is alive would cost more than it
-    /// frees. One that holds more than that keeps to Lua's own pace.
+    /// A state that holds little collects its garbage less often: marking what is alive would cost more than
+    /// it frees. One that holds more than that keeps to Lua's own pace.
     fn pace(&self) {
         let pause = if self.lua.used_memory() < SMALL { 800 } else { 200 };
         self.lua.gc_inc(pause, 0, 0);
