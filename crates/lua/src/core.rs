@@ -34,6 +34,7 @@ pub const BOUND: &[Bound] = &[
     ("traceback", 0, traceback),
     ("inspect", 0, inspect),
     ("os.getenv", 0, getenv),
+    ("yields", 0, |args| give(args.lua(), crate::clock::yields())),
     ("act.wake_time", 0, wake_time),
 ];
 

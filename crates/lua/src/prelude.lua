@@ -91,7 +91,9 @@ end
 local seconds, millis, forever = H["core.sleep"], H["core.msleep"], H["core.wait"]
 function core.sleep(...) return wait("sleep", need(seconds(...))) end
 function core.msleep(...) return wait("sleep", need(millis(...))) end
-core.yield = function() return wait("yield") end
+local yields = H["yields"]
+-- Where nothing may wait it does nothing.
+core.yield = function() if select(2, yields()) then return wait("yield") end end
 core.wait = function(...) return wait("wake", need(forever(...))) end
 core.done = function(data) yield(TAG, "done", data) end
 

@@ -129,7 +129,7 @@ impl State {
 
     /// Takes a coroutine back that has ended its call.
     pub fn rest(&self, thread: Thread, wake: &Arc<Wake>) {
-        if self.calls.fetch_add(1, Relaxed) % CALLS_BETWEEN == 0 {
+        if self.calls.fetch_add(1, Relaxed).is_multiple_of(CALLS_BETWEEN) {
             self.pace();
         }
         let mut idle = self.idle.lock();
