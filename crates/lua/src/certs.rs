@@ -14,7 +14,7 @@ fn bare<T>(text: &str) -> Result<T, String> {
     Err(format!("{BARE}{text}"))
 }
 
-/// `CertCache.set`: `set ssl cert` for each field, then `commit ssl cert`. A fault leaves everything as it was.
+/// `CertCache.set`: `set ssl cert` for each field, then `commit ssl cert`. A fault leaves all as it was.
 fn set(args: &mut Args<'_>) -> Outcome {
     let table = match args.get(1) {
         Value::Table(table) if args.len() == 1 => table.clone(),

@@ -32,6 +32,8 @@ pub const BOUND: &[Bound] = &[
     ("waker", 0, waker),
     ("traceback", 0, traceback),
     ("inspect", 0, inspect),
+    ("os.getenv", 0, getenv),
+    ("yields", 0, |args| give(args.lua(), crate::clock::yields())),
     ("act.wake_time", 0, wake_time),
 ];
 
@@ -172,6 +174,16 @@ fn raise(args: &mut Args<'_>) -> Outcome {
         waker.0.raise();
     }
     nothing()
+}
+
+/// As the configuration has it: `setenv` and its kin do not change that of the process.
+fn getenv(args: &mut Args<'_>) -> Outcome {
+    let name = args.bytes(1)?;
+    let all = args.lua().app_data_ref::<std::sync::Arc<syntax::Environment>>().map(|all| all.clone());
+    match all.as_ref().and_then(|all| all.get(&name)) {
+        Some(value) => give(args.lua(), inner(args.lua().create_string(value))?),
+        None => give(args.lua(), Value::Nil),
+    }
 }
 
 fn traceback(args: &mut Args<'_>) -> Outcome {

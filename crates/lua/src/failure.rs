@@ -75,6 +75,9 @@ impl Failure {
     /// What the log says of it: `what` names the function, `number` the state.
     pub fn told(&self, what: &str, number: usize) -> String {
         match self {
+            Failure::Yield if what.starts_with("Lua converter") => {
+                format!("{what}: yield functions like core.tcp() or core.sleep() are not allowed.")
+            }
             Failure::Yield => format!("{what}: yield not allowed."),
             Failure::Timeout => format!("{what}: execution timeout."),
             Failure::Burst => format!("{what}: burst timeout."),

@@ -1,7 +1,7 @@
 //! The worker that a script runs on: that of the configuration which the script belongs to.
 //!
-//! After a reload in place a thread has a worker for each configuration that is still at work, and indices mean
-//! something in their own only. So each load of scripts knows the worker that was begun with it.
+//! After a reload in place a thread has a worker for each configuration that is still at work, and indices
+//! mean something in their own only. So each load of scripts knows the worker that was begun with it.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -19,8 +19,6 @@ pub fn enter(load: u64, worker: &Rc<Worker>) {
         known.retain(|(_, worker)| worker.strong_count() > 0);
         known.push((load, Rc::downgrade(worker)));
     });
-    crate::samples::forget();
-    crate::hot::forget();
 }
 
 /// Whether the script at hand is not of the configuration that runs.

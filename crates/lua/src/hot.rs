@@ -103,7 +103,8 @@ fn slot(name: &[u8]) -> Option<VarRef> {
     Some(var)
 }
 
-/// The fields of a head, name and value each behind its length, and how many there are; nil: there is no head.
+/// The fields of a head, name and value each behind its length, and how many there are; nil: there is no
+/// head.
 fn headers(lua: &Lua, (id, response): (Value, bool)) -> mlua::Result<(Option<mlua::String>, usize)> {
     let Value::Integer(id) = id else { return Ok((None, 0)) };
     let side = if response { Side::Response } else { Side::Request };

@@ -13,7 +13,7 @@ use lang::words::Fault;
 use lang::{Registry, Words};
 use mlua::{Function, MultiValue, Value};
 use parking_lot::Mutex;
-use syntax::{Diagnostic, Diagnostics, Level, Reading, Span};
+use syntax::{Diagnostic, Diagnostics, Environment, Level, Reading, Span};
 
 use crate::action::LuaAction;
 use crate::applet::LuaService;
@@ -94,7 +94,12 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     if first.normal_bools.is_none() {
         said.push(Diagnostic::plain(Level::Warning, AMBIGUOUS));
     }
-    let mut loader = Loader { threads, states: BTreeMap::new(), made: Made::default() };
+    let mut loader = Loader {
+        threads,
+        states: BTreeMap::new(),
+        made: Made::default(),
+        environment: Arc::new(reading.environment.clone()),
+    };
     for (shared, file, args, span, at) in &files {
         // Limits hold for all scripts, wherever they stand; libraries and paths as far as they were said.
         let own = Settings { paths: at.paths.clone(), libs: at.libs, debug: at.debug, ..settings.clone() };
@@ -138,6 +143,7 @@ struct Loader {
     threads: usize,
     states: BTreeMap<usize, (Arc<State>, Shared)>,
     made: Made,
+    environment: Arc<Environment>,
 }
 
 impl Loader {
@@ -175,6 +181,7 @@ impl Loader {
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
                 state.lua.set_app_data(self.made.clone());
+                state.lua.set_app_data(self.environment.clone());
                 state.lua.set_app_data(crate::events::Waiting::default());
                 state.lua.set_app_data(Arc::downgrade(&state));
                 self.states.insert(number, (state.clone(), registered.clone()));

@@ -91,7 +91,9 @@ end
 local seconds, millis, forever = H["core.sleep"], H["core.msleep"], H["core.wait"]
 function core.sleep(...) return wait("sleep", need(seconds(...))) end
 function core.msleep(...) return wait("sleep", need(millis(...))) end
-core.yield = function() return wait("yield") end
+local yields = H["yields"]
+-- Where nothing may wait it does nothing.
+core.yield = function() if select(2, yields()) then return wait("yield") end end
 core.wait = function(...) return wait("wake", need(forever(...))) end
 core.done = function(data) yield(TAG, "done", data) end
 
@@ -423,11 +425,11 @@ txn_meta.__index = function(t, key)
     if method ~= nil then return method end
     local make = parts[key]
     if make == nil and key == "http" then
-        local id = rawget(t, 0)
+        local id = t[0]
         if id & 1 == 1 or select(2, is_http(t)) then make = http_of end
     end
     if make ~= nil then
-        local part = make(rawget(t, 0))
+        local part = make(t[0])
         t[key] = part
         return part
     end
@@ -545,6 +547,7 @@ if H.debug then
         return check(H.inspect(level))
     end }
 end
+if os then os.getenv = bound("os.getenv") end
 if os and not H.fork then
     local refused = function(name)
         return function() error(name .. ": programs may not be started (see 'insecure-fork-wanted')", 2) end

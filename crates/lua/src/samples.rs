@@ -73,8 +73,8 @@ thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
 }
 
-/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and `shift`
-/// counts what stands before them.
+/// What HAProxy says of arguments that can't be read; `words` are those that were given, in quotes, and
+/// `shift` counts what stands before them.
 fn complaint(args: &Args<'_>, fault: &str, words: &[u8], shift: usize) -> String {
     let words = String::from_utf8_lossy(words);
     if let Some((_, rest)) = fault.split_once("expected ')' before '") {

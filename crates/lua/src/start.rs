@@ -12,8 +12,8 @@ use crate::load::{Loaded, at_once};
 use crate::scripts::Scripts;
 use crate::tasks::task;
 
-/// The scripts that are at work. They are held to the end of the process: what they hold may belong to threads
-/// that are gone by then.
+/// The scripts that are at work. They are held to the end of the process: what they hold may belong to
+/// threads that are gone by then.
 static CURRENT: Mutex<Option<Arc<Scripts>>> = Mutex::new(None);
 
 /// The scripts of another configuration, if it has any, take the place of those before on this worker; the
@@ -40,6 +40,8 @@ impl Loaded {
     /// A function that runs at the start failed: what is to be said of it. The process does not start.
     fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
         crate::here::enter(self.scripts.settings.load, worker);
+        crate::samples::forget();
+        crate::hot::forget();
         let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
         for number in own.into_iter().flatten() {
             let Some(registered) = self.registered.get(&number) else { continue };

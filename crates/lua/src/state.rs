@@ -18,6 +18,12 @@ use crate::value::{Args, BARE, Bound, Outcome};
 /// Coroutines that wait for calls.
 const MOST_IDLE: usize = 64;
 
+/// Calls between two looks at the memory of a state.
+const CALLS_BETWEEN: u64 = 256;
+
+/// As much memory is little.
+const SMALL: usize = 8 << 20;
+
 /// A state.
 pub struct State {
     /// It.
@@ -34,6 +40,8 @@ pub struct State {
     pub idle: Mutex<Vec<(Thread, Arc<Wake>)>>,
     /// What such coroutines run.
     serve: Function,
+    /// Calls that have ended.
+    calls: AtomicU64,
 }
 
 /// A number for a host.
@@ -81,7 +89,23 @@ impl State {
             lua.set_memory_limit(settings.maxmem)?;
         }
         let serve = made.raw_get("serve")?;
-        Ok(State { lua, number, settings, made, ending: Ending::default(), idle: Mutex::default(), serve })
+        Ok(State {
+            lua,
+            number,
+            settings,
+            made,
+            ending: Ending::default(),
+            idle: Mutex::default(),
+            serve,
+            calls: AtomicU64::new(0),
+        })
+    }
+
+    /// A state that holds little collects its garbage less often: marking what is alive would cost more than
+    /// it frees. One that holds more than that keeps to Lua's own pace.
+    fn pace(&self) {
+        let pause = if self.lua.used_memory() < SMALL { 800 } else { 200 };
+        self.lua.gc_inc(pause, 0, 0);
     }
 
     /// Keeps a function that will be called again and again; the number by which it is called.
@@ -105,6 +129,9 @@ impl State {
 
     /// Takes a coroutine back that has ended its call.
     pub fn rest(&self, thread: Thread, wake: &Arc<Wake>) {
+        if self.calls.fetch_add(1, Relaxed).is_multiple_of(CALLS_BETWEEN) {
+            self.pace();
+        }
         let mut idle = self.idle.lock();
         if idle.len() < MOST_IDLE {
             // Somebody may still hold what wakes it.

@@ -168,7 +168,8 @@ impl LiveSet {
         self.published.load().0.iter().any(|segment| !segment.written(key).is_empty())
     }
 
-    /// Changes happen in place: nothing is published. Without a value entries are deleted: the first, or `all`.
+    /// Changes happen in place: nothing is published. Without a value entries are deleted: the first, or
+    /// `all`.
     fn alter(
         &self,
         version: Option<u32>,

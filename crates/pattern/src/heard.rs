@@ -5,8 +5,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::live::LiveSet;
-
 /// A change of the current version of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -45,17 +43,16 @@ impl fmt::Debug for Heard {
     }
 }
 
-impl LiveSet {
-    /// Tells of each change from now on; gives the number by which that ends.
-    pub fn hear(&self, told: Told) -> u64 {
-        let heard = &mut self.writer().heard;
-        heard.next += 1;
-        heard.list.push((heard.next, told));
-        heard.next
+impl Heard {
+    /// Takes in one more; the number by which it ends.
+    pub(crate) fn begin(&mut self, told: Told) -> u64 {
+        self.next += 1;
+        self.list.push((self.next, told));
+        self.next
     }
 
-    /// Tells that one no more.
-    pub fn unhear(&self, number: u64) {
-        self.writer().heard.list.retain(|(n, _)| *n != number);
+    /// It ends.
+    pub(crate) fn end(&mut self, number: u64) {
+        self.list.retain(|(n, _)| *n != number);
     }
 }

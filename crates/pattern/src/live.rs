@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use arc_swap::ArcSwap;
 
 use crate::error::{LoadError, PatternError};
+use crate::heard::Told;
 use crate::index::Reading;
 use crate::kind::{Flags, Kind};
 use crate::layers::Layers;
@@ -240,6 +241,16 @@ impl LiveSet {
             writer.watched.reserve_exact(1);
             writer.watched.push(flag);
         }
+    }
+
+    /// Tells of each change from now on; gives the number by which that ends.
+    pub fn hear(&self, told: Told) -> u64 {
+        self.writer().heard.begin(told)
+    }
+
+    /// Tells that one no more.
+    pub fn unhear(&self, number: u64) {
+        self.writer().heard.end(number);
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
