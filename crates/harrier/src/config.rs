@@ -96,9 +96,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let warnings = outcome.diagnostics.iter().filter(|note| note.level == Level::Warning).count();
     product::warned(u32::try_from(warnings).unwrap_or(u32::MAX));
     say::error(&verdict.errors);
-    args.idle
-        .iter()
-        .for_each(|(word, why)| say::notice(&format!("'{word}' has no effect in Harrier. {why}")));
+    tell_idle(args);
     // `show startup-logs` is read by programs as well.
     let plain = Render { colours: false, ..render }.verdict(&outcome.diagnostics, &sources);
     product::set_startup_logs(plain.errors);
@@ -128,13 +126,20 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     switch_off(&mut program, args);
     tell_sockets(&mut program);
     program.adopt();
-    let all = services_with(scripts.as_deref());
-    Ok(Loaded { program: Arc::new(program), services: all, scripts, preload, quiet })
+    let services = services_with(scripts.as_deref());
+    Ok(Loaded { program: Arc::new(program), services, scripts, preload, quiet })
 }
 
 /// Whether a script sends the mails about servers itself.
 fn send_mail(scripts: Option<&lua::Loaded>) -> bool {
     scripts.is_some_and(lua::Loaded::send_mail)
+}
+
+/// Says which words of the command line have no effect.
+fn tell_idle(args: &Args) {
+    for (word, why) in &args.idle {
+        say::notice(&format!("'{word}' has no effect in Harrier. {why}"));
+    }
 }
 
 /// All services, with those of scripts.
