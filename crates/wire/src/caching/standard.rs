@@ -23,7 +23,10 @@ pub struct Allowed {
 struct Said {
     own: Option<u32>,
     shared: Option<u32>,
+    /// It may be for others though its request named a user (section 3.5).
     public: bool,
+    /// It may be kept whatever its status.
+    kept: bool,
     ask: bool,
     strict: bool,
     understand: bool,
@@ -45,7 +48,7 @@ pub fn allowed(res: &Head, now: u64, authorized: bool) -> Option<Allowed> {
         return None;
     }
     // Section 3.5.
-    if authorized && !(said.public || said.strict) {
+    if authorized && !said.public {
         return None;
     }
     let made = res.first("date").and_then(date).unwrap_or(now);
@@ -54,7 +57,7 @@ pub fn allowed(res: &Head, now: u64, authorized: bool) -> Option<Allowed> {
         None => match expiry(res) {
             // One that can't be read has passed (section 5.3).
             Some(at) => at.unwrap_or(0).saturating_sub(made),
-            None if said.public || by_itself(status) => guess(res, made)?,
+            None if said.kept || by_itself(status) => guess(res, made)?,
             None => return None,
         },
     };
@@ -79,11 +82,12 @@ fn said(res: &Head) -> Option<Said> {
             b"no-store" => return None,
             b"private" if text.is_none() => return None,
             b"no-cache" if text.is_none() => said.ask = true,
-            b"public" => said.public = true,
-            b"must-revalidate" | b"proxy-revalidate" => said.strict = true,
+            b"public" => (said.public, said.kept) = (true, true),
+            b"must-revalidate" => (said.public, said.strict) = (true, true),
+            b"proxy-revalidate" => said.strict = true,
             b"must-understand" => said.understand = true,
             b"s-maxage" => {
-                said.strict = true;
+                (said.public, said.strict) = (true, true);
                 said.shared = said.shared.or(Some(seconds(text)));
             }
             // Of two the first counts (section 4.2.1).
@@ -367,7 +371,13 @@ mod tests {
 
     #[test]
     fn what_names_a_user_is_kept_if_it_says_so() {
-        for (text, kept) in [("max-age=9", false), ("public, max-age=9", true), ("s-maxage=9", true)] {
+        for (text, kept) in [
+            ("max-age=9", false),
+            ("public, max-age=9", true),
+            ("s-maxage=9", true),
+            ("must-revalidate, max-age=9", true),
+            ("proxy-revalidate, max-age=9", false),
+        ] {
             let life = allowed(&response(200, &[("cache-control", text)]), NOW, true);
             assert_eq!(life.is_some(), kept, "{text}");
         }
