@@ -277,6 +277,9 @@ impl Names for Book {
     fn backend_index(&self, _: &str) -> Result<u32, Fault> {
         Ok(0)
     }
+    fn mirror(&self, _: &str) -> Result<(Arc<Proxy>, u32), Fault> {
+        Ok((self.back.clone(), 0))
+    }
     fn error_file(&mut self, section: &str, status: u16) -> Result<Option<Arc<[u8]>>, Fault> {
         Ok(Some(format!("{section} {status}").into_bytes().into()))
     }

@@ -222,7 +222,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
             Ok(())
         },
         "The policy `first-usable-node` looks at nodes of memory.",
-        "no numa-cpu-mapping",
+        "numa-cpu-mapping",
     )
     .default("on"),
     entry(
