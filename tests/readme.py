@@ -319,7 +319,7 @@ def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
     lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
              "ACME": "acme x\n    directory http://x",
-             "certificates": "global\n    lua-load " + place.write("certs.lua", "CertCache.set({})")}
+             "MPTCP": "frontend f\n    bind mptcp@:1"}
     for name, text in lines.items():
         assert name in README, name
         told = run(place.binary, "-c", "-f", place.write("refused.cfg", text + "\n"), code=1)

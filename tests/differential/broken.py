@@ -211,7 +211,7 @@ def normal(text):
     # HAProxy says some places twice, and the shorter of two messages about a name that is taken first.
     text = re.sub(r"(parsing \[FILE:\+?\d+\] : )parsing \[FILE:\+?\d+\] ?: ", r"\1", text)
     text = re.sub(r"\. This is no longer supported as of 3\.3\. Please rename one or the other\.?$", "", text)
-    # The order of lists of actions is that of HAProxy's modules, and ours has those that need Lua.
+    # The order of lists of actions is that of HAProxy's modules, and ours has those that need Lua, and one of its own.
     text = re.sub(r"( expects )('.*'),? but got ", lambda m: m[1] + listed(m[2]) + " but got ", text)
     text = re.sub(r"^('tcp-\w+ \w+' expects |.*? : 'tcp-\w+ \w+' expects )('.*')( in \w+ '.*' \(got )",
                   lambda m: m[1] + listed(m[2]) + m[3], text)
@@ -220,7 +220,7 @@ def normal(text):
 
 def listed(words):
     words = {word for word in re.findall(r"'[^']*'", words) if not word.startswith("'track-sc")}
-    return ", ".join(sorted(words - {"'lua.(*)'"}))
+    return ", ".join(sorted(words - {"'lua.(*)'", "'mirror'"}))
 
 
 def explained(h, o, text):
