@@ -68,8 +68,10 @@ pub fn mail(headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     }
     out.push_str("\r\n");
     for text in body.lines() {
+        // A dot may come to stand at the beginning when what a line may not hold is taken away.
+        let text = plain(text);
         let dot = if text.starts_with('.') { "." } else { "" };
-        line(&mut out, &format!("{dot}{}", plain(text)));
+        line(&mut out, &format!("{dot}{text}"));
     }
     out.push_str(".\r\n");
     out.into_bytes()
@@ -131,6 +133,7 @@ mod tests {
     fn no_text_ends_a_mail_before_its_time() {
         let sent = mail(&[("To", "a\r\nBcc: b"), ("Subject", "x")], ".\r\n..y\nz");
         assert_eq!(sent, b"To: aBcc: b\r\nSubject: x\r\n\r\n..\r\n...y\r\nz\r\n.\r\n");
+        assert_eq!(mail(&[], "\u{19}."), b"\r\n..\r\n.\r\n");
     }
 
     #[test]
