@@ -134,10 +134,8 @@ pub(crate) struct Resolver<'r> {
     pub asides: Vec<(bool, String)>,
     /// What extensions keep of it.
     pub shelf: Shelf,
-    /// A line of `defaults` and how often it mentioned patterns so far.
+    /// A line and how often it mentioned patterns so far.
     pub mentions: (LineRef, u32),
-    /// How often patterns were mentioned anywhere.
-    pub spots: u32,
 }
 
 /// An ACL that needs no declaration.
@@ -157,16 +155,14 @@ impl Resolver<'_> {
 
     /// Where patterns are being mentioned.
     fn spot(&mut self) -> Spot {
-        let at = self.line;
-        self.spots += 1;
-        if !self.in_defaults() || at.line == u32::MAX {
-            return Spot { at, inherited: None };
-        }
-        if self.mentions.0 != at {
-            self.mentions = (at, 0);
-        }
-        self.mentions.1 += 1;
-        Spot { at, inherited: Some(self.mentions.1) }
+        let (at, nth) = (self.line, self.mentioned() + 1);
+        self.mentions = (at, nth);
+        Spot { at, nth, inherited: self.in_defaults() && at.line != u32::MAX }
+    }
+
+    /// How often the line at hand mentioned patterns so far.
+    fn mentioned(&self) -> u32 {
+        if self.mentions.0 == self.line { self.mentions.1 } else { 0 }
     }
 
     /// A stick table by name, or that of the proxy at hand.
@@ -287,8 +283,7 @@ impl Names for Resolver<'_> {
             return Ok(acl.clone());
         }
         if let Some(mut known) = self.predefined.get(name).cloned() {
-            // Its mentions count in each line of `defaults`, whoever was the first to use it: those behind
-            // have numbers, too.
+            // Its mentions count in each line, whoever was the first to use it: those behind have numbers, too.
             for _ in 0..known.spots {
                 let spot = self.spot();
                 if let Some(mention) = known.mentions.next() {
@@ -298,7 +293,7 @@ impl Names for Resolver<'_> {
             return Ok(known.acl);
         }
         let registry = self.registry;
-        let (spots, before) = (self.spots, self.memory.patterns.mentions());
+        let (spots, before) = (self.mentioned(), self.memory.patterns.mentions());
         let Some(acl) = predefined(name, registry, self) else {
             let fault = Fault::new(format!("no such ACL : '{name}'"));
             let mut names: Vec<&str> = lang::parse::predefined_names().collect();
@@ -311,7 +306,7 @@ impl Names for Resolver<'_> {
             });
         };
         let mentions = before..self.memory.patterns.mentions();
-        let known = Predefined { acl: acl.clone(), spots: self.spots - spots, mentions };
+        let known = Predefined { acl: acl.clone(), spots: self.mentioned() - spots, mentions };
         self.predefined.insert(name.into(), known);
         Ok(acl)
     }

@@ -27,8 +27,6 @@ pub(crate) struct Patterns {
     inlines: HashMap<Box<str>, Arc<LiveSet>>,
     /// The lines that may have inline patterns, in words that say which line it is.
     texts: HashMap<LineRef, String>,
-    /// How many sets each line has mentioned so far.
-    sets_of: HashMap<LineRef, u32>,
     files: HashMap<String, Arc<LiveSet>>,
     mentions: Vec<Mention>,
     /// Inline sets of lines of `defaults`.
@@ -58,12 +56,14 @@ enum Usage {
     File { reference: String, acl: bool, map: bool },
 }
 
-/// A place in the configuration: the line, and the number of the mention in it if the line stands in
-/// `defaults`.
+/// A place in the configuration where patterns are mentioned.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub at: LineRef,
-    pub inherited: Option<u32>,
+    /// Which mention of its line it is, whoever made the set: 1 for the first.
+    pub nth: u32,
+    /// The line stands in `defaults`, and is read once for each section that inherits it.
+    pub inherited: bool,
 }
 
 /// What the catalog has to know of a line.
@@ -83,13 +83,12 @@ impl Patterns {
         Patterns { before, inlines, texts: texts(tree), ..Patterns::default() }
     }
 
-    /// What an inline set is known by in another configuration: its line, and which set of the line it is.
-    /// Nothing changes of a set that is known as long as nothing of its line does.
-    fn key(&mut self, spot: Spot) -> Box<str> {
-        let Some(text) = self.texts.get(&spot.at) else { return Box::default() };
-        let count = self.sets_of.entry(spot.at).or_default();
-        *count += 1;
-        format!("{text}|{}", spot.inherited.unwrap_or(*count)).into()
+    /// What an inline set is known by in another configuration: its line, which mention of the line it is,
+    /// and what it is compared with. Nothing changes of a set that is known as long as nothing of its line
+    /// does.
+    fn key(&self, criterion: &str, spot: Spot) -> Box<str> {
+        let text = self.texts.get(&spot.at);
+        text.map(|text| format!("{text}|{}|{criterion}", spot.nth).into()).unwrap_or_default()
     }
 
     /// The set of a file in the configuration that runs, if it may stay.
@@ -127,7 +126,7 @@ impl Patterns {
         let wrong = |e| fault(name, &LoadError::Pattern(e));
         let view = set.view(face.kind, face.flags).map_err(wrong)?;
         set.face(face).map_err(wrong)?;
-        if spot.inherited.is_none_or(|nth| self.known.insert((spot.at, nth))) {
+        if !spot.inherited || self.known.insert((spot.at, spot.nth)) {
             let usage = Usage::File { reference: reference.to_owned(), acl: face.acl, map };
             let key = Box::default();
             self.mentions.push(Mention { set, at: spot.at, usage, number: None, key });
@@ -142,14 +141,14 @@ impl Patterns {
         number: Option<u32>,
         spot: Spot,
     ) -> Result<Arc<LiveSet>, Fault> {
-        let key = spot.inherited.map(|nth| (spot.at, nth));
+        let key = spot.inherited.then_some((spot.at, spot.nth));
         if let Some(set) = key.and_then(|key| self.inherited.get(&key)) {
             return Ok(set.clone());
         }
         if number.is_some_and(|n| !self.numbers.insert(n)) {
             return Err(Fault::new("the id is already used"));
         }
-        let name = self.key(spot);
+        let name = self.key(criterion, spot);
         let kept = if name.is_empty() { None } else { self.inlines.remove(&name) };
         let set = kept.unwrap_or_else(|| LiveSet::new("", Shape::Acl));
         if let Some(key) = key {

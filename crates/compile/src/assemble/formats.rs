@@ -35,7 +35,6 @@ impl Assembly<'_> {
             asides: Vec::new(),
             shelf: Vec::new(),
             mentions: (line, 0),
-            spots: 0,
         }
     }
 

@@ -442,7 +442,6 @@ impl Assembly<'_> {
             asides: Vec::new(),
             shelf: Vec::new(),
             mentions: (LineRef { section: u32::MAX, line: u32::MAX }, 0),
-            spots: 0,
         }
     }
 }
