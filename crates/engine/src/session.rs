@@ -1,7 +1,6 @@
 //! A client connection from accept to close: limits and counters, `tcp-request connection`, the PROXY
 //! header, `tcp-request session`, then TCP or HTTP.
 
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -42,23 +41,8 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
         conn.tls.set(bind.tls.is_some());
     }
     conn.set_addresses(src, local(proxy, listener, &socket));
-    let session = Session {
-        conn,
-        task: Cell::new(None),
-        backend: Cell::new(None),
-        server: Cell::new(None),
-        line: RefCell::default(),
-        streams: Cell::new(0),
-        idle: Cell::new(false),
-        pending: Cell::new(pending),
-        vanished: Cell::default(),
-        left: Cell::default(),
-        h1: Cell::default(),
-        own: Default::default(),
-        kill: Cell::new(None),
-        leaves: Cell::default(),
-        program: RefCell::new(worker.program.clone()),
-    };
+    let session = Session::new(conn, &worker.program);
+    session.pending.set(pending);
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);

@@ -49,6 +49,27 @@ pub struct Session {
 }
 
 impl Session {
+    /// One that nothing has happened to yet, under this program.
+    pub fn new(conn: Conn, program: &Rc<Arc<Program>>) -> Session {
+        Session {
+            conn,
+            task: Cell::new(None),
+            backend: Cell::new(None),
+            server: Cell::new(None),
+            line: RefCell::default(),
+            streams: Cell::new(0),
+            idle: Cell::new(false),
+            pending: Cell::new(false),
+            vanished: Cell::default(),
+            left: Cell::default(),
+            h1: Cell::default(),
+            own: RefCell::default(),
+            kill: Cell::new(None),
+            leaves: Cell::default(),
+            program: RefCell::new(program.clone()),
+        }
+    }
+
     /// Has an idle connection look whether it is to leave.
     pub fn leave(&self) {
         if let Some(task) = self.task.get().filter(|_| self.idle.get()) {

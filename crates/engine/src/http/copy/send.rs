@@ -1,6 +1,5 @@
 //! A copy on its way: a client inside the worker, whose request is known whole.
 
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
@@ -55,8 +54,12 @@ async fn serve(order: &Order, head: Head, body: Vec<u8>) -> Fate {
     let Ok((near, far)) = Socket::local() else { return Fate::Failed };
     let (front, listener) = order.seat;
     let seat = Seat { worker: order.worker.clone(), front, listener };
+    // The facts of the original's client, for a connection of its own: what the copy does must not be seen
+    // there.
+    let conn = order.session.conn.copy(order.worker.farm.next_serial());
+    let session = Session::new(conn, &order.worker.program);
     let part = Part { head: Some(head), refused: None, lead: Weak::new(), id: 1, receipt: Rc::default() };
-    let mut client = Client::of_stream(seat, Rc::new(session(order)), near.into(), part);
+    let mut client = Client::of_stream(seat, Rc::new(session), near.into(), part);
     let mut work = std::pin::pin!(run::run(&mut client, order.copied.backend));
     let mut timer = Timer::new();
     timer.set_after(Some(LONGEST));
@@ -82,27 +85,4 @@ fn feed(far: &Socket, cx: &mut Context<'_>, left: &mut &[u8]) {
     }
     let mut sink = [0; 1024];
     while let Poll::Ready(Ok(1..)) = far.poll_recv(cx, &mut sink) {}
-}
-
-/// The facts of the original's client, for a connection of its own: what the copy does must not be seen
-/// there.
-fn session(order: &Order) -> Session {
-    let worker = &order.worker;
-    Session {
-        conn: order.session.conn.copy(worker.farm.next_serial()),
-        task: Cell::new(None),
-        backend: Cell::new(None),
-        server: Cell::new(None),
-        line: RefCell::default(),
-        streams: Cell::new(0),
-        idle: Cell::new(false),
-        pending: Cell::new(false),
-        vanished: Cell::default(),
-        left: Cell::default(),
-        h1: Cell::default(),
-        own: Default::default(),
-        kill: Cell::new(None),
-        leaves: Cell::default(),
-        program: RefCell::new(worker.program.clone()),
-    }
 }
