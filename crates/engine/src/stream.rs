@@ -19,6 +19,7 @@ use link::chain::Chain;
 use link::pump::{Framing, Half, Outer};
 use link::transport::{Early, Transport};
 use model::Txn;
+use model::figures::{FrontCounters, ListenerCounters};
 use model::proxy::{enter, leave};
 use model::server_conns::Seat;
 use model::term::{Cause, Phase};
@@ -241,6 +242,17 @@ impl<'c> Stream<'c> {
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
         self.worker.shared.program.configured(self.client.front)
+    }
+
+    /// Where the frontend and the listener count what a stream does; `None`: it is a copy, which is none of
+    /// their requests.
+    pub fn front_counters(&self) -> Option<(&FrontCounters, &ListenerCounters)> {
+        if self.txn.mirror.is_copy {
+            return None;
+        }
+        let (front, worker) = (self.frontend(), self.worker.index);
+        let listener = &front.binds[self.client.listener as usize].state;
+        Some((front.state.front.counters.of(worker), listener.counters.of(worker)))
     }
 
     /// The backend, or the frontend while none is chosen.

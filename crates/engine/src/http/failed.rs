@@ -66,8 +66,8 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
             Wait::Failed(Some(400))
         }
         Event::BadBody => {
-            if !stream.txn.mirror.is_copy {
-                stream.frontend().state.front.counters.of(stream.worker.index).req_errors.inc();
+            if let Some((front, _)) = stream.front_counters() {
+                front.req_errors.inc();
             }
             stream.end(Cause::Proxy, Phase::Headers);
             stream.txn.status = 400;

@@ -320,14 +320,10 @@ pub fn count_error(stream: &Stream<'_>) {
 }
 
 pub fn count_front_error(stream: &Stream<'_>) {
-    if stream.txn.mirror.is_copy {
-        return;
+    if let Some((front, listener)) = stream.front_counters() {
+        front.req_errors.inc();
+        listener.req_errors.inc();
     }
-    let worker = stream.worker.index;
-    let proxy = stream.frontend();
-    proxy.state.front.counters.of(worker).req_errors.inc();
-    let listener = stream.client.listener as usize;
-    proxy.binds[listener].state.counters.of(worker).req_errors.inc();
 }
 
 /// The client closed before its request was complete.

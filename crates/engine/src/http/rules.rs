@@ -480,11 +480,9 @@ pub async fn failed_after(stream: &mut Stream<'_>) -> Next {
 /// Counts an error of ours where it is to be seen: at the server when its response was at work.
 fn count_internal_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
-    let front = stream.frontend();
-    if !stream.txn.mirror.is_copy {
-        front.state.front.counters.of(worker).internal_errors.inc();
-        let listener = &front.binds[stream.client.listener as usize].state;
-        listener.counters.of(worker).internal_errors.inc();
+    if let Some((front, listener)) = stream.front_counters() {
+        front.internal_errors.inc();
+        listener.internal_errors.inc();
     }
     if stream.txn.backend.is_some() {
         stream.backend().state.back.counters.of(worker).internal_errors.inc();
@@ -506,29 +504,24 @@ pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
     // `silent-drop` counts among the requests wherever it stands.
     let response = response && !stream.client.session.vanished.get();
     let worker = stream.worker.index;
-    let front = stream.frontend();
-    let listener = &front.binds[stream.client.listener as usize].state;
-    let counters = front.state.front.counters.of(worker);
     let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
     let back = back.as_ref().map(|b| b.state.back.counters.of(worker));
-    if stream.txn.mirror.is_copy {
-        // The frontend has not refused it.
-        back.into_iter().for_each(|b| b.denied_req.inc());
-    } else if response {
-        counters.denied_resp.inc();
-        listener.counters.of(worker).denied_resp.inc();
-        if let Some(b) = back {
-            b.denied_resp.inc();
+    let front = stream.front_counters();
+    if response {
+        if let Some((front, listener)) = front {
+            front.denied_resp.inc();
+            listener.denied_resp.inc();
         }
+        back.into_iter().for_each(|b| b.denied_resp.inc());
         if let Some(p) = &stream.place {
             p.config().state.counters.of(worker).denied_resp.inc();
         }
     } else {
-        counters.denied_req.inc();
-        listener.counters.of(worker).denied_req.inc();
-        if let Some(b) = back {
-            b.denied_req.inc();
+        if let Some((front, listener)) = front {
+            front.denied_req.inc();
+            listener.denied_req.inc();
         }
+        back.into_iter().for_each(|b| b.denied_req.inc());
     }
 }
 

@@ -274,9 +274,8 @@ pub fn note_request(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> 
         Waited::Enough => Ok(()),
         Waited::Late => {
             stream.end(Cause::ClientTimeout, Phase::Request);
-            if !stream.txn.mirror.is_copy {
-                let worker = stream.worker.index;
-                stream.frontend().state.front.counters.of(worker).req_errors.inc();
+            if let Some((front, _)) = stream.front_counters() {
+                front.req_errors.inc();
             }
             Err(408)
         }

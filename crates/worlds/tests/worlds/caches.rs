@@ -92,6 +92,17 @@ async fn wild_client() {
     }
 }
 
+/// What broke off has given its room back.
+fn at_rest(stage: &worlds::Stage) {
+    let (shared, _) = stage.current();
+    for cache in &shared.program.caches {
+        let kept: usize =
+            (0..).map_while(|part| cache.rows_of(part, |_| ())).flatten().map(|row| row.blocks).sum();
+        assert_eq!(kept, cache.used());
+        assert_eq!(cache.available(), cache.settings().blocks);
+    }
+}
+
 #[test]
 fn whatever_happens_nobody_gets_the_body_of_another() {
     let config = format!("  timeout client 3s\n  timeout server 3s\n{CACHED}");
@@ -101,14 +112,7 @@ fn whatever_happens_nobody_gets_the_body_of_another() {
         all((0..24).map(|_| spawn(wild_client()))).await;
         // Those whose clients left have noticed by then.
         rt::sleep(Duration::from_secs(10)).await;
-        let (shared, _) = stage.current();
-        for cache in &shared.program.caches {
-            // What broke off has given its room back.
-            let kept: usize =
-                (0..).map_while(|part| cache.rows_of(part, |_| ())).flatten().map(|row| row.blocks).sum();
-            assert_eq!(kept, cache.used());
-            assert_eq!(cache.available(), cache.settings().blocks);
-        }
+        at_rest(&stage);
     });
 }
 
@@ -194,13 +198,7 @@ fn what_a_server_confirms_is_given_again_and_nothing_else() {
         });
         all((0..24).map(|_| spawn(versioned_client()))).await;
         rt::sleep(Duration::from_secs(10)).await;
-        let (shared, _) = stage.current();
-        for cache in &shared.program.caches {
-            let kept: usize =
-                (0..).map_while(|part| cache.rows_of(part, |_| ())).flatten().map(|row| row.blocks).sum();
-            assert_eq!(kept, cache.used());
-            assert_eq!(cache.available(), cache.settings().blocks);
-        }
+        at_rest(&stage);
         assert!(asked.get() > 0, "nobody asked whether what is kept is good");
     });
 }
