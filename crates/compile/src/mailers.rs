@@ -174,7 +174,6 @@ pub(crate) fn mail(known: &[MailersDraft], p: &Draft, by_script: bool) -> Option
         to: alert.to.clone()?,
         hostname: alert.hostname.clone().unwrap_or_else(crate::global::process::hostname),
         level: alert.level.unwrap_or(ALERT),
-        checks: p.options.log_health_checks,
         timeout: section.timeout,
         mailers: section.mailers.clone(),
         by_script,

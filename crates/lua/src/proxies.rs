@@ -160,14 +160,15 @@ fn stktable(args: &mut Args<'_>) -> Outcome {
 
 /// What a proxy says of mail; nil where that is not complete.
 fn get_mailers(args: &mut Args<'_>) -> Outcome {
-    let Some(mail) = with(args, |p| p.mail.clone())? else { return give(args.lua(), Value::Nil) };
+    let found = with(args, |p| Some((p.mail.clone()?, p.options.log_health_checks)))?;
+    let Some((mail, checks)) = found else { return give(args.lua(), Value::Nil) };
     let table = || {
         let table = args.lua().create_table()?;
         let servers = args.lua().create_table()?;
         for model::mail::Mailer { name, address } in &mail.mailers {
             servers.raw_set(&**name, format!("{}:{}", address.ip(), address.port()))?;
         }
-        table.raw_set("track_server_health", mail.checks)?;
+        table.raw_set("track_server_health", checks)?;
         table.raw_set("log_level", mail.level)?;
         table.raw_set("mailservers", servers)?;
         table.raw_set("mailservers_timeout", i64::try_from(mail.timeout.as_millis()).unwrap_or(i64::MAX))?;

@@ -22,8 +22,6 @@ pub struct Mail {
     pub hostname: Box<str>,
     /// `email-alert level`: the least severity that is told, as a syslog level.
     pub level: u8,
-    /// `option log-health-checks`: each result of a check is told.
-    pub checks: bool,
     /// `timeout mail`: how long a mail may take.
     pub timeout: Duration,
     /// The servers.
@@ -106,7 +104,6 @@ mod tests {
             to: "b".into(),
             hostname: "c".into(),
             level: 1,
-            checks: false,
             timeout: Duration::from_secs(10),
             mailers: Vec::new(),
             by_script: false,
