@@ -9,7 +9,7 @@ use model::cached::Cache;
 use syntax::{Diagnostic, Diagnostics, Section, Span, Style, Word};
 
 use crate::statement::{Statement, Step, tight};
-use crate::units;
+use crate::{reference, units};
 
 /// Longest name.
 const LONGEST: usize = 32;
@@ -73,26 +73,12 @@ fn cut<'n>(name: &'n str, span: Span, notes: &mut Diagnostics) -> &'n str {
     name
 }
 
-/// The words of lines with one argument; the last five are ours.
-const WORDS: [&str; 10] = [
-    "total-max-size",
-    "max-age",
-    "max-object-size",
-    "process-vary",
-    "max-secondary-entries",
-    "byte-ranges",
-    "wait-for-fetch",
-    "stale-while-revalidate",
-    "stale-if-error",
-    "rfc9111",
-];
-
 /// One line of a section.
 pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
     if s.keyword() == "early-hints" {
         return early_hints(s, draft);
     }
-    if !WORDS.contains(&s.keyword()) {
+    if !reference::is_word("cache", s.keyword()) {
         return Err(s.fail(format!("unknown keyword '{}' in 'cache' section", s.keyword())));
     }
     s.at_most_one()?;

@@ -283,7 +283,8 @@ impl Names for Resolver<'_> {
             return Ok(acl.clone());
         }
         if let Some(mut known) = self.predefined.get(name).cloned() {
-            // Its mentions count in each line, whoever was the first to use it: those behind have numbers, too.
+            // Its mentions count in each line, whoever was the first to use it: those behind have numbers,
+            // too.
             for _ in 0..known.spots {
                 let spot = self.spot();
                 if let Some(mention) = known.mentions.next() {

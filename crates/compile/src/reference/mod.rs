@@ -27,6 +27,11 @@ pub struct Entry {
     pub idle: bool,
 }
 
+/// Whether a section that is no proxy has this word.
+pub(crate) fn is_word(section: &str, name: &str) -> bool {
+    sections::WORDS.iter().any(|entry| entry.places == section && entry.name == name)
+}
+
 /// All keywords, by class and in the order of their tables.
 pub fn entries() -> Vec<Entry> {
     let mut out = Vec::new();
