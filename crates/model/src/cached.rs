@@ -90,7 +90,7 @@ impl Audience {
         (!self.varies.codings || asks.codings.take(self.codings))
             && (!self.varies.referer || asks.referer() == self.referer.as_deref())
             && (!self.varies.origin || asks.origin() == self.origin.as_deref())
-            && self.others.iter().all(|(name, text)| *standard::said_in(&asks.all, name) == **text)
+            && self.others.iter().all(|(name, text)| standard::says(&asks.all, name, text))
     }
 }
 

@@ -108,10 +108,14 @@ fn said(res: &Head) -> Option<Said> {
 fn seconds(text: Option<&[u8]>) -> u32 {
     let text = text.unwrap_or_default();
     let text = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text);
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return 0;
-    }
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX)
+    number(text).unwrap_or(0)
+}
+
+/// A number; what does not fit is as much as fits. `None`: it is none.
+fn number(text: &[u8]) -> Option<u32> {
+    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(text).ok().filter(|_| digits)?;
+    Some(text.parse().unwrap_or(u32::MAX))
 }
 
 /// When it says that it expires; `Some(None)` if that can't be read, or is said twice.
@@ -143,11 +147,7 @@ fn guess(res: &Head, made: u64) -> Option<u64> {
 pub fn age(res: &Head) -> Option<u32> {
     let mut all = res.all("age");
     let Some((_, text)) = all.next() else { return Some(0) };
-    let text = text.trim_ascii();
-    if all.next().is_some() || text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX))
+    number(text.trim_ascii()).filter(|_| all.next().is_none())
 }
 
 /// Whether its server can be asked whether it has changed.
@@ -308,13 +308,27 @@ pub fn varies(res: &Head) -> Option<Vec<Vec<u8>>> {
 /// What a request says in a field that a response depends on: its values without blanks around them.
 pub fn said_in(req: &Head, name: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    for (_, field) in req.all(name) {
-        for part in field.split(|byte| *byte == b',') {
-            text.extend_from_slice(part.trim_ascii());
-            text.push(b',');
-        }
+    for part in parts(req, name) {
+        text.extend_from_slice(part);
+        text.push(b',');
     }
     text
+}
+
+/// Whether a request says this in a field, as [`said_in`] has it.
+pub fn says(req: &Head, name: &[u8], mut text: &[u8]) -> bool {
+    for part in parts(req, name) {
+        match text.strip_prefix(part).and_then(|rest| rest.strip_prefix(b",")) {
+            Some(rest) => text = rest,
+            None => return false,
+        }
+    }
+    text.is_empty()
+}
+
+fn parts<'h>(req: &'h Head, name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+    let fields = req.all(name).map(|(_, field)| field);
+    fields.flat_map(|field| field.split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
 }
 
 #[cfg(test)]
@@ -381,6 +395,29 @@ mod tests {
             let life = allowed(&response(200, &[("cache-control", text)]), NOW, true);
             assert_eq!(life.is_some(), kept, "{text}");
         }
+    }
+
+    #[test]
+    fn variants_are_told_by_values_without_blanks() {
+        let request = |fields: &[&str]| {
+            let mut head = Head::request();
+            for value in fields {
+                head.append("x", value.as_bytes()).unwrap();
+            }
+            head
+        };
+        let said = said_in(&request(&["a, b", "c"]), b"x");
+        for (fields, same) in [
+            (&["a,b ,  c"][..], true),
+            (&["a", "b", "c"], true),
+            (&["a, b"], false),
+            (&["a, b, c, d"], false),
+            (&["ab, c"], false),
+            (&[], false),
+        ] {
+            assert_eq!(says(&request(fields), b"x", &said), same, "{fields:?}");
+        }
+        assert!(says(&request(&[]), b"x", b"") && !says(&request(&[""]), b"x", b""));
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn by_the_standard(req: &Head, res: &Head) {
         assert_eq!(asks.len(), req.len());
     }
     for name in standard::varies(res).unwrap_or_default() {
-        let _ = standard::said_in(req, &name);
+        assert!(standard::says(req, &name, &standard::said_in(req, &name)));
     }
     for target in standard::changed(res, b"h", req.target()) {
         assert!(!target.contains(&b'#'));
