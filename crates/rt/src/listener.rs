@@ -117,7 +117,7 @@ impl Listener {
     /// # Errors
     /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
     pub fn bind(addr: &Addr, options: &ListenOptions) -> io::Result<Listener> {
-        Ok(Listener::on(driver::listen(addr, options)?).of(options.namespace))
+        Ok(Listener::on(driver::listen(addr, options)?).in_namespace(options.namespace))
     }
 
     /// Binds only: nobody can connect before [`Unheard::begin`], and if that never comes nothing has changed
@@ -127,7 +127,7 @@ impl Listener {
     /// As [`Listener::bind`].
     pub fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(Listener, Unheard)> {
         let (fd, rest) = listen::bound(addr, options)?;
-        let listener = Listener::on(fd.into()).of(options.namespace);
+        let listener = Listener::on(fd.into()).in_namespace(options.namespace);
         Ok((listener.clone(), Unheard { listener, rest }))
     }
 
@@ -162,7 +162,7 @@ impl Listener {
         if let Addr::Inet(inet) = addr {
             listen::tune(fd.as_fd(), inet.is_ipv6(), options)?;
         }
-        Ok(Listener::from_fd(fd, options.backlog)?.of(options.namespace))
+        Ok(Listener::from_fd(fd, options.backlog)?.in_namespace(options.namespace))
     }
 
     /// Takes connections that come as descriptors over a Unix socket (`sockpair@`), as
@@ -177,7 +177,7 @@ impl Listener {
 
     /// The same, which listens in this namespace. Which sockets share a port with one elsewhere is not known
     /// here, so it never yields to them.
-    pub fn of(self, namespace: Option<Namespace>) -> Listener {
+    pub fn in_namespace(self, namespace: Option<Namespace>) -> Listener {
         if namespace.is_some() {
             self.share().yielded = Some(false);
         }

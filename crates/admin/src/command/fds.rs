@@ -75,9 +75,7 @@ impl Lines for Shown {
     fn append(&mut self, out: &mut String) -> bool {
         for _ in 0..STRETCH {
             let Some(number) = self.numbers.pop() else { return false };
-            let target = std::fs::read_link(format!("/proc/self/fd/{number}"));
-            let target = target.map(|target| target.to_string_lossy().into_owned());
-            let Some(target) = target.ok().or_else(|| self.known.guess(number)) else { continue };
+            let Some(target) = target(number).or_else(|| self.known.guess(number)) else { continue };
             let (kind, about) = self.known.what(number, &target);
             if self.kinds & kind != 0 {
                 let _ = writeln!(out, "{number:7} : {about}");
@@ -93,11 +91,7 @@ impl Lines for Shown {
 /// When the system does not list them.
 pub fn unknown(program: &Program) -> Result<Vec<(i32, String)>, Refusal> {
     let known = Known::new(program, Vec::new(), Anon::default());
-    let target = |number: i32| {
-        let target = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
-        Some((number, target.to_string_lossy().into_owned()))
-    };
-    let mut fds: Vec<_> = open()?.into_iter().filter_map(target).collect();
+    let mut fds: Vec<_> = open()?.into_iter().filter_map(|n| Some((n, target(n)?))).collect();
     fds.retain(|(number, target)| known.what(*number, target).0 == kind::OTHER);
     Ok(fds)
 }
@@ -109,6 +103,12 @@ fn probed(watched: &[(usize, Vec<Seen>)]) -> Vec<i32> {
     let known: HashSet<i32> = watched.iter().flat_map(|(_, all)| all).map(|s| s.watched.number).collect();
     let highest = known.iter().max().copied().unwrap_or(0).saturating_add(BEYOND);
     (0..=highest).filter(|n| known.contains(n) || rt::sys::socket_facts(*n).is_some()).collect()
+}
+
+/// What a descriptor leads to, as the system tells it.
+fn target(number: i32) -> Option<String> {
+    let target = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+    Some(target.to_string_lossy().into_owned())
 }
 
 /// The numbers of all open descriptors, in order.

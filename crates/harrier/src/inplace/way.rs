@@ -75,7 +75,9 @@ impl Way {
     ) -> Result<Listener, String> {
         match self {
             Way::Near(bound) => bound.open(global, bind, backlog, whose),
-            Way::Far(line) => Ok(received(ask(line, &format!("front {proxy} {index}"))?)?.of(bind.namespace)),
+            Way::Far(line) => {
+                Ok(received(ask(line, &format!("front {proxy} {index}"))?)?.in_namespace(bind.namespace))
+            }
         }
     }
 
@@ -86,7 +88,7 @@ impl Way {
     pub fn api(&mut self, global: &Global, at: usize, bind: &Bind) -> Result<Listener, String> {
         match self {
             Way::Near(bound) => bound.open(global, bind, 1024, "frontend GLOBAL"),
-            Way::Far(line) => Ok(received(ask(line, &format!("cli {at}"))?)?.of(bind.namespace)),
+            Way::Far(line) => Ok(received(ask(line, &format!("cli {at}"))?)?.in_namespace(bind.namespace)),
         }
     }
 
