@@ -57,18 +57,19 @@ const NAMES: &[(&str, u32)] = &[
     ("ACME_DEPLOY", 0),
     ("ACME_NEWCERT", 0),
     ("PAT_REF", PATTERNS),
-    ("PAT_REF_ADD", 1 << 16),
-    ("PAT_REF_DEL", 1 << 17),
-    ("PAT_REF_SET", 1 << 18),
-    ("PAT_REF_CLEAR", 1 << 19),
-    ("PAT_REF_COMMIT", 1 << 20),
+    ("PAT_REF_ADD", bit(Change::Add)),
+    ("PAT_REF_DEL", bit(Change::Del)),
+    ("PAT_REF_SET", bit(Change::Set)),
+    ("PAT_REF_CLEAR", bit(Change::Clear)),
+    ("PAT_REF_COMMIT", bit(Change::Commit)),
 ];
 
 /// All events of sets of patterns.
-const PATTERNS: u32 = 0x1f << 16;
+const PATTERNS: u32 =
+    bit(Change::Add) | bit(Change::Del) | bit(Change::Set) | bit(Change::Clear) | bit(Change::Commit);
 
-/// The bit of a change of a set.
-fn bit(change: Change) -> u32 {
+/// The bit of a change of a set; those of servers are below it (`model::events::kind`).
+const fn bit(change: Change) -> u32 {
     match change {
         Change::Add => 1 << 16,
         Change::Del => 1 << 17,

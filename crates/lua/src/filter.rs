@@ -131,7 +131,7 @@ impl Maker for Line {
             facts: RefCell::default(),
             changes: Changes::default(),
         };
-        let acting = Acting::new(crate::state::next_id() * 2, exec, false);
+        let acting = Acting::new(crate::state::host_id(false), exec, false);
         let made = shared.call(&Attending { acting, shared: &shared }, "new", |_, _| Ok(None));
         let Ok(Some(Value::Table(own))) = made else { return None };
         Some(Box::new(LuaFilter {
@@ -310,7 +310,7 @@ impl LuaFilter {
         name: &str,
         args: impl FnOnce(&State, u64) -> mlua::Result<Option<[Value; 2]>>,
     ) -> Said {
-        let acting = Acting::new(crate::state::next_id() * 2, exec, false);
+        let acting = Acting::new(crate::state::host_id(false), exec, false);
         self.shared.callback(&Attending { acting, shared: &self.shared }, name, args)
     }
 

@@ -59,23 +59,20 @@ pub struct Registered {
 /// The registrations of a state, in its data.
 pub type Shared = Arc<Mutex<Registered>>;
 
-/// Whether anything may be registered now.
-fn open(args: &Args<'_>, what: &str) -> Result<(), String> {
+/// The registrations of the state, if anything may be registered now: this is said before the arguments are
+/// looked at.
+fn open(args: &Args<'_>, what: &str) -> Result<Shared, String> {
     let shared = args.lua().app_data_ref::<Shared>().map(|s| s.clone());
     match shared {
-        Some(shared) if shared.lock().open => Ok(()),
+        Some(shared) if shared.lock().open => Ok(shared),
         Some(_) => Err(format!("{what}: not available outside of body context")),
         None => Err("nothing can be registered here".into()),
     }
 }
 
 fn with<R>(args: &Args<'_>, what: &str, work: impl FnOnce(&mut Registered) -> R) -> Result<R, String> {
-    let shared = args.lua().app_data_ref::<Shared>().map(|s| s.clone());
-    let shared = shared.ok_or("nothing can be registered here")?;
+    let shared = open(args, what)?;
     let mut registered = shared.lock();
-    if !registered.open {
-        return Err(format!("{what}: not available outside of body context"));
-    }
     if registered.actions.len() + registered.services.len() + registered.fetches.len() > MOST {
         return Err(format!("{what}: too many registrations"));
     }

@@ -66,8 +66,7 @@ impl Run {
         Ok(Run {
             state: state.clone(),
             wake,
-            // The prelude sees by the last bit whether there is HTTP.
-            id: crate::state::next_id() * 2 + u64::from(http),
+            id: crate::state::host_id(http),
             thread: Some(thread),
             call: Call::Begins(function, txn),
             left: state.settings.session,
@@ -93,7 +92,7 @@ impl Run {
         Ok(Run {
             state: state.clone(),
             wake,
-            id: crate::state::next_id() * 2,
+            id: crate::state::host_id(false),
             thread: Some(thread),
             call: Call::Once,
             left: limit,

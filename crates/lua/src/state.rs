@@ -44,10 +44,15 @@ pub struct State {
     calls: AtomicU64,
 }
 
-/// A number for a host.
+/// A number that nobody else has.
 pub fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Relaxed)
+}
+
+/// A number for a host; the prelude sees by its last bit whether there is HTTP.
+pub fn host_id(http: bool) -> u64 {
+    next_id() * 2 + u64::from(http)
 }
 
 impl State {

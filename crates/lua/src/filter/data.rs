@@ -79,7 +79,7 @@ fn show(shared: &Shared, flowing: &mut Flowing, name: &str, http: bool) -> Said 
     let Some(txn) = facts.txn.as_deref() else { return Said::Continue };
     let side = flowing.side;
     facts.worker.with_arena(|arena| {
-        let id = crate::state::next_id() * 2;
+        let id = crate::state::host_id(false);
         let serving = Serving { id, worker: &facts.worker, session: &facts.session, txn, arena };
         let host = Passing { serving, shared, flowing: RefCell::new(flowing) };
         shared.callback(&host, name, |state, id| match http {
