@@ -152,8 +152,7 @@ pub fn ramp(server: &Server, now: Mono) -> Option<(u64, u64)> {
     if server.state.op() != Op::Starting {
         return None;
     }
-    let since = server.state.last_change.load(Relaxed);
-    Some((now.as_millis().saturating_sub(since), whole))
+    Some((server.state.unchanged_ms(now, Mono::ZERO), whole))
 }
 
 fn view(server: &Server, now: Mono) -> ServerView {

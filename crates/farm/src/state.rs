@@ -558,7 +558,7 @@ async fn warm_up(worker: Rc<FarmWorker>, at: At) {
         if !mine || state.is_removed() {
             return;
         }
-        let over = u128::from(rt::now().as_millis().saturating_sub(since)) >= end;
+        let over = u128::from(state.unchanged_ms(rt::now(), Mono::ZERO)) >= end;
         if over {
             state.set_op(Op::Running, rt::now());
         }

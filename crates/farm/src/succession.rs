@@ -128,9 +128,10 @@ impl FarmWorker {
         self.pools.close();
     }
 
-    /// Goes on with slow starts, and lets in who waits where there are more places now.
+    /// Goes on with slow starts, those of a file of server states among them, and lets in who waits where
+    /// there are more places now.
     pub(crate) fn resume(self: &Rc<FarmWorker>) {
-        if self.index != 0 || self.farm.epoch == 0 {
+        if self.index != 0 {
             return;
         }
         for (proxy, p) in self.farm.program.proxies.numbered() {

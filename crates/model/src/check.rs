@@ -45,6 +45,28 @@ pub enum CheckStatus {
     Analyzed,
 }
 
+/// Outcomes by number; 2 and 14 are HAProxy's own steps on the way.
+const NUMBERED: [(u8, CheckStatus); 18] = [
+    (1, CheckStatus::Init),
+    (3, CheckStatus::Forced),
+    (4, CheckStatus::Analyzed),
+    (5, CheckStatus::SockErr),
+    (6, CheckStatus::L4Ok),
+    (7, CheckStatus::L4Timeout),
+    (8, CheckStatus::L4Con),
+    (9, CheckStatus::L6Ok),
+    (10, CheckStatus::L6Timeout),
+    (11, CheckStatus::L6Rsp),
+    (12, CheckStatus::L7Timeout),
+    (13, CheckStatus::L7Rsp),
+    (15, CheckStatus::L7Ok),
+    (16, CheckStatus::L7OkCond),
+    (17, CheckStatus::L7Sts),
+    (18, CheckStatus::ProcErr),
+    (19, CheckStatus::ProcTimeout),
+    (20, CheckStatus::ProcOk),
+];
+
 impl CheckStatus {
     /// Short name, as in the `check_status` column.
     pub fn code(self) -> &'static str {
@@ -54,6 +76,16 @@ impl CheckStatus {
     /// Description, as in log lines ("Layer4 check passed").
     pub fn text(self) -> &'static str {
         self.texts().1
+    }
+
+    /// The number of an outcome, as `show servers state` and its files have it (`srv_check_status`).
+    pub fn number(self) -> u8 {
+        NUMBERED.iter().find(|(_, status)| *status == self).map_or(1, |(number, _)| *number)
+    }
+
+    /// The outcome that has a number.
+    pub fn from_number(number: u8) -> Option<CheckStatus> {
+        NUMBERED.iter().find(|(of, _)| *of == number).map(|(_, status)| *status)
     }
 
     /// Whether a server that answers like this is up.
@@ -107,4 +139,6 @@ pub struct CheckResult {
     pub detail: String,
     /// The detail is for the log only: the statistics don't keep it.
     pub fleeting: bool,
+    /// `srv_check_result` as a file of server states tells it, until a check has a result of its own.
+    pub told: Option<u8>,
 }

@@ -145,6 +145,9 @@ pub struct Server {
     pub went_down: AtomicU64,
     /// When the state changed last.
     pub last_change: AtomicU64,
+    /// How long before `last_change` that really was, ms: a process before this one saw it and left it in a
+    /// file of server states. The next change ends it.
+    pub changed_before: AtomicU64,
     /// Total time spent down, ms, until `last_change`.
     pub down_ms: AtomicU64,
     /// When a session was last assigned, seconds since the epoch, 0: never.
@@ -243,6 +246,7 @@ impl Server {
             failed_checks: AtomicU64::new(0),
             went_down: AtomicU64::new(0),
             last_change: AtomicU64::new(0),
+            changed_before: AtomicU64::new(0),
             down_ms: AtomicU64::new(0),
             last_session: AtomicU64::new(0),
             rate: base::rate::PeakRate::new(),
@@ -304,9 +308,16 @@ impl Server {
 
     fn note_change(&self, now: Mono, was_down: bool) {
         let since = self.last_change.swap(now.as_millis(), Relaxed);
+        let before = self.changed_before.swap(0, Relaxed);
         if was_down {
-            self.down_ms.fetch_add(now.as_millis().saturating_sub(since), Relaxed);
+            self.down_ms.fetch_add(now.as_millis().saturating_sub(since).saturating_add(before), Relaxed);
         }
+    }
+
+    /// How long the server has been in its state, ms; `started` is when this process began.
+    pub fn unchanged_ms(&self, now: Mono, started: Mono) -> u64 {
+        let since = self.last_change.load(Relaxed).max(started.as_millis());
+        now.as_millis().saturating_sub(since).saturating_add(self.changed_before.load(Relaxed))
     }
 
     /// Up, and not in maintenance: requests bound to it by a cookie may use it.
@@ -356,11 +367,7 @@ impl Server {
     /// Time spent down until now, ms.
     pub fn downtime_ms(&self, now: Mono) -> u64 {
         let past = self.down_ms.load(Relaxed);
-        if self.is_up() {
-            past
-        } else {
-            past + now.as_millis().saturating_sub(self.last_change.load(Relaxed))
-        }
+        if self.is_up() { past } else { past.saturating_add(self.unchanged_ms(now, Mono::ZERO)) }
     }
 
     /// Notes the time of the last session (`lastsess`).

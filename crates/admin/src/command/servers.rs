@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::fleet::Held;
-use model::check::CheckStatus;
+use model::check::{CheckResult, CheckStatus};
 use model::server::admin;
 use program::{Proxy, Server};
 
@@ -55,12 +55,11 @@ pub fn state(call: &mut Call<'_>) -> Outcome {
 fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, server: &Server) {
     let s = &server.state;
     let (addr, port) = address(server);
-    let since = s.last_change.load(Relaxed).max(started.as_millis());
-    let changed = rt::now().as_millis().saturating_sub(since) / 1000;
+    let changed = s.unchanged_ms(rt::now(), started) / 1000;
     let maint = s.admin() & admin::MAINT != 0;
     let (status, result) = {
         let health = s.status.lock();
-        (check_number(health.last.status), check_result(server, health.last.status))
+        (health.last.status.number(), check_result(server, &health.last))
     };
     let probe = s.probe.lock().clone();
     let said = server.probed;
@@ -103,34 +102,12 @@ fn tls_state(server: &Server) -> i8 {
     }
 }
 
-/// `srv_check_status`: the number of an outcome.
-fn check_number(status: CheckStatus) -> u8 {
-    use CheckStatus::*;
-    match status {
-        Unknown | Init => 1,
-        Analyzed => 4,
-        Forced => 3,
-        SockErr => 5,
-        L4Ok => 6,
-        L4Timeout => 7,
-        L4Con => 8,
-        L6Ok => 9,
-        L6Timeout => 10,
-        L6Rsp => 11,
-        L7Timeout => 12,
-        L7Rsp => 13,
-        L7Ok => 15,
-        L7OkCond => 16,
-        L7Sts => 17,
-        ProcErr => 18,
-        ProcTimeout => 19,
-        ProcOk => 20,
-    }
-}
-
 /// `srv_check_result`: 0 unknown, 1 neutral, 2 failed, 3 passed, 4 conditionally passed.
-fn check_result(server: &Server, status: CheckStatus) -> u8 {
-    match status {
+fn check_result(server: &Server, last: &CheckResult) -> u8 {
+    if let Some(told) = last.told {
+        return told;
+    }
+    match last.status {
         _ if server.check.is_none() => 0,
         CheckStatus::Unknown | CheckStatus::Init | CheckStatus::Forced => 0,
         CheckStatus::L7OkCond => 4,

@@ -154,9 +154,9 @@ pub fn checked<'r>(r: &Row<'r>) -> Option<&'r Server> {
     watched(r).filter(|s| s.state.admin() & model::server::admin::MAINT == 0)
 }
 
-/// The server of a row that has an agent check.
+/// The server of a row whose agent is asked.
 pub fn with_agent<'r>(r: &Row<'r>) -> Option<&'r Server> {
-    r.server.filter(|s| s.agent.is_some())
+    r.server.filter(|s| s.agent.is_some() && s.state.agent_enabled.load(Relaxed))
 }
 
 /// The outcome of the agent check; before the first one it is being initialised.
@@ -192,7 +192,7 @@ pub fn went_down(r: &Row<'_>) -> Value {
 pub fn last_change(r: &Row<'_>) -> Value {
     match (r.kind, r.server) {
         (Kind::Backend, _) => r.seconds_since(r.proxy.state.back.last_change.load(Relaxed)).into(),
-        (_, Some(s)) => r.seconds_since(s.state.last_change.load(Relaxed)).into(),
+        (_, Some(s)) => clip(s.state.unchanged_ms(r.now, r.shared.started) / 1000).into(),
         _ => Value::None,
     }
 }

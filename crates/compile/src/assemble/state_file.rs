@@ -14,11 +14,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::draft::{Draft, LoadState, ServerDraft};
 use base::time::Mono;
 use model::Server;
+use model::check::CheckStatus;
 use model::server::{Op, Target, admin};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 /// The fields that a line has at least.
-const FIELDS: usize = 19;
+const FIELDS: usize = 20;
 
 /// What a file says of the servers of a backend, by name.
 pub(super) type States = HashMap<Box<str>, Known>;
@@ -138,7 +139,7 @@ impl StateFiles {
             let fields: Vec<Box<str>> = words.map(Into::into).collect();
             let (Some(proxy), Some(name), true) = (proxy, name, fields.len() + 4 >= FIELDS) else {
                 say(notes, Level::Warning, format!("{who}: corrupted {what} '{file}' at line {number}."));
-                break;
+                return Vec::new();
             };
             let (proxy, proxy_id, name) = (proxy.into(), proxy_id.into(), name.into());
             out.push(Known { proxy, proxy_id, name, fields });
@@ -153,15 +154,59 @@ const NUMBERS: [(&str, u64); 12] = [
     ("srv_admin_state", 0xff),
     ("srv_uweight", 256),
     ("srv_iweight", 256),
-    ("srv_time_since_last_change", u64::MAX),
-    ("srv_check_status", 255),
-    ("srv_check_result", 255),
+    ("srv_last_time_change", u64::MAX),
+    ("srv_check_status", 21),
+    ("srv_check_result", 4),
     ("srv_check_health", u64::MAX),
-    ("srv_check_state", u64::MAX),
-    ("srv_agent_state", u64::MAX),
+    ("srv_check_state", 63),
+    ("srv_agent_state", 63),
     ("bk_f_forced_id", 1),
     ("srv_f_forced_id", 1),
 ];
+
+/// Bits of `srv_check_state` and `srv_agent_state`: there is such a check, and it runs.
+const CONFIGURED: u64 = 2;
+const ENABLED: u64 = 4;
+
+/// Places of the fields behind the numbers.
+mod place {
+    pub const PORT: usize = 14;
+    pub const TLS: usize = 16;
+    pub const CHECK_PORT: usize = 17;
+    pub const CHECK_ADDR: usize = 18;
+    pub const AGENT_ADDR: usize = 19;
+    pub const AGENT_PORT: usize = 20;
+}
+
+/// The numbers of a line and its port, or what is wrong with them.
+fn numbers(known: &Known) -> Result<([u64; NUMBERS.len()], u16), String> {
+    let mut values = [0; NUMBERS.len()];
+    let mut wrong = Vec::new();
+    for ((value, (name, most)), at) in values.iter_mut().zip(NUMBERS).zip(1..) {
+        let text = known.field(at);
+        match text.parse::<u64>().ok().filter(|n| *n <= most) {
+            Some(n) => *value = n,
+            // Times in the future and health below zero say nothing.
+            None if matches!(name, "srv_last_time_change" | "srv_check_health") && negative(text) => {}
+            None => wrong.push(format!("invalid {name} value '{text}'")),
+        }
+    }
+    let text = known.field(place::PORT);
+    let port = text.parse();
+    if port.is_err() {
+        wrong.push(format!("invalid srv_port value '{text}'"));
+    }
+    // An operator forces one of both.
+    let both = u64::from(admin::FMAINT | admin::FDRAIN);
+    let [_, flags, ..] = values;
+    if flags & both == both && wrong.is_empty() {
+        wrong.push(format!("invalid srv_admin_state value '{flags}'"));
+    }
+    match port {
+        Ok(port) if wrong.is_empty() => Ok((values, port)),
+        _ => Err(wrong.join(", ")),
+    }
+}
 
 /// Gives a new server the state it had; `all` are those of its backend as far as they are there.
 pub(super) fn apply(
@@ -172,72 +217,130 @@ pub(super) fn apply(
     all: &[(std::sync::Arc<Server>, bool)],
     notes: &mut Diagnostics,
 ) {
-    let label = format!("{}/{}", p.name, server.name);
-    let mut values = [0; NUMBERS.len()];
-    let mut wrong = Vec::new();
-    for ((value, (name, most)), at) in values.iter_mut().zip(NUMBERS).zip(1..) {
-        let text = known.field(at);
-        match text.parse::<u64>().ok().filter(|n| *n <= most) {
-            Some(n) => *value = n,
-            // Times and configured weights that can't be read say nothing.
-            None if matches!(name, "srv_iweight" | "srv_time_since_last_change") => {}
-            None => wrong.push(format!("invalid {name} value '{text}'")),
+    let name = format!("{}/{}", p.name, server.name);
+    let (values, port) = match numbers(known) {
+        Ok(read) => read,
+        Err(wrong) => {
+            let text = format!("server-state application failed for server '{name}', {wrong}");
+            return say(notes, Level::Warning, text);
         }
-    }
-    let [op, flags, weight, initial, ..] = values;
-    let flags = flags as u32;
-    // An operator forces one of both.
-    let both = admin::FMAINT | admin::FDRAIN;
-    if flags & both == both && wrong.is_empty() {
-        wrong.push(format!("invalid srv_admin_state value '{flags}'"));
-    }
-    if !wrong.is_empty() {
-        let text = format!("server-state application failed for server '{label}', {}", wrong.join(", "));
-        return say(notes, Level::Warning, text);
-    }
-    let (was_up, was_stopping) = (server.is_up(), server.op() == Op::Stopping);
-    let left = administer(server, flags);
+    };
+    let [op, flags, weight, initial, since, ..] = values;
+    let before = (server.is_up(), server.op() == Op::Stopping);
+    let left = administer(server, flags as u32);
     if initial == u64::from(draft.weight) {
         server.weight.store(weight as u32, Relaxed);
     }
     let maintained = server.admin() & admin::FMAINT != 0;
-    let (rise, fall) = (i64::from(draft.rise), i64::from(draft.fall));
-    let (state, health) = match op {
-        0 => (Op::Stopped, 0),
-        1 if draft.slowstart.is_some() => (Op::Starting, 1),
-        1 => (Op::Running, 1),
-        3 => (Op::Stopping, rise),
-        _ => (Op::Running, rise + fall - 1),
-    };
-    // Who leaves maintenance begins anew: one failed check takes it down.
-    let (state, health) = match left {
-        true if draft.check => (Op::Running, rise),
-        true => (Op::Running, health),
-        false => (state, health),
-    };
+    let (state, health) = health(&values, draft, left);
     // Of a server that an operator took out nothing is known of what it would be otherwise.
     if !maintained {
         server.set_op(state, Mono::ZERO);
     }
     if !maintained || draft.disabled {
         server.health.store(health, Relaxed);
+    } else {
+        server.went_down.fetch_add(1, Relaxed);
     }
-    if let (Target::Inet(at), Some(port)) = (&**server.target.load(), port(known)) {
+    if let Target::Inet(at) = &**server.target.load() {
         server.set_target(Target::Inet(std::net::SocketAddr::new(at.ip(), port)));
     }
-    if left {
-        let text = format!("Server {label} is UP/READY (leaving forced maintenance).");
-        say(notes, Level::Warning, text);
+    // Of a server that could speak TLS an operator may have said the contrary of the configuration.
+    match known.field(place::TLS) {
+        "" => {}
+        tls => {
+            server.plain.store(tls != "1", Relaxed);
+            server.refuses_tls.store(tls == "-1", Relaxed);
+        }
+    }
+    // A slow start begins anew, as does whoever is drained within one.
+    let drained = server.admin() & (admin::FDRAIN | admin::CMAINT) != 0;
+    let anew = op == 1 && !left && (drained || !maintained && draft.slowstart.is_some());
+    let since = if anew { 0 } else { since };
+    server.changed_before.store(since.saturating_mul(1000), Relaxed);
+    checked(server, &values);
+    let label = format!("{}Server {name}", if draft.backup { "Backup " } else { "" });
+    if anew {
+        let online = usable(all, "online");
+        say(notes, Level::Warning, format!("{label} is UP. {online} 0 sessions requeued, 0 total in queue."));
+    } else if left {
+        say(notes, Level::Warning, format!("{label} is UP/READY (leaving forced maintenance)."));
     } else if !maintained || op == 0 {
-        told(server, &label, (was_up, was_stopping), all, notes);
+        told(server, &label, before, all, notes);
     }
-    if server.agent_enabled.load(Relaxed) || values[9] & 2 == 0 {
-        return;
+    if let Err(what) = probed(known, server, draft) {
+        let text = format!("server-state partially applied for server '{name}', {what}");
+        say(notes, Level::Warning, text);
     }
-    let text = format!(
-        "server-state partially applied for server '{label}', agent checks are not enabled on this server"
-    );
-    say(notes, Level::Warning, text);
+}
+
+/// The state that a line tells, and how many checks it is from the other one. Who has `left` maintenance
+/// begins anew: one failed check takes it down.
+fn health(values: &[u64; NUMBERS.len()], draft: &ServerDraft, left: bool) -> (Op, i64) {
+    let [op, _, _, _, _, _, _, health, ..] = *values;
+    let rise = i64::from(draft.rise);
+    let most = rise + i64::from(draft.fall) - 1;
+    let first = if rise > 1 { 1 } else { most };
+    let (state, health) = match op {
+        0 => (Op::Stopped, 0),
+        1 if draft.slowstart.is_some() => (Op::Starting, first),
+        1 => (Op::Running, first),
+        3 => (Op::Stopping, i64::try_from(health).ok().filter(|h| (rise..most).contains(h)).unwrap_or(rise)),
+        _ => (Op::Running, most),
+    };
+    match left {
+        true if draft.check => (Op::Running, rise),
+        true => (Op::Running, health),
+        false => (state, health),
+    }
+}
+
+/// A number below zero.
+fn negative(text: &str) -> bool {
+    text.parse::<i64>().is_ok_and(|n| n < 0)
+}
+
+/// What the last check found, and which checks an operator had switched off.
+fn checked(server: &Server, values: &[u64; NUMBERS.len()]) {
+    let [_, _, _, _, _, status, result, _, check, agent, ..] = *values;
+    if let Some(status) = u8::try_from(status).ok().and_then(CheckStatus::from_number) {
+        let last = &mut server.status.lock().last;
+        last.status = status;
+        last.told = u8::try_from(result).ok();
+    }
+    for (bits, enabled) in [(check, &server.check_enabled), (agent, &server.agent_enabled)] {
+        if bits & (CONFIGURED | ENABLED) == CONFIGURED {
+            enabled.store(false, Relaxed);
+        }
+    }
+}
+
+/// Where checks go that were given another port or address; the first thing that can't be ends it.
+fn probed(known: &Known, server: &Server, draft: &ServerDraft) -> Result<(), String> {
+    let given = |at: usize| Some(known.field(at)).filter(|text| !matches!(*text, "" | "-" | "0"));
+    let mut probe = server.probe.lock();
+    let probe = &mut *probe;
+    let health = draft.check && server.check_enabled.load(Relaxed);
+    let agent = draft.agent && server.agent_enabled.load(Relaxed);
+    let kinds = [
+        ("health", health, place::CHECK_ADDR, place::CHECK_PORT),
+        ("agent", agent, place::AGENT_ADDR, place::AGENT_PORT),
+    ];
+    let to = [(&mut probe.check_addr, &mut probe.check_port), (&mut probe.agent_addr, &mut probe.agent_port)];
+    for ((kind, asked, addr_at, port_at), (addr, port)) in kinds.into_iter().zip(to) {
+        let (new_addr, new_port) = (given(addr_at), given(port_at));
+        if !asked && new_addr.or(new_port).is_some() {
+            return Err(format!("{kind} checks are not enabled on this server"));
+        }
+        if let Some(text) = new_addr {
+            *addr = Some(text.parse().map_err(|_| format!("invalid addr '{text}'"))?);
+        }
+        if let Some(text) = new_port {
+            let number: i64 = text.parse().map_err(|_| "provided port is not an integer")?;
+            *port = Some(u16::try_from(number).map_err(|_| "provided port is invalid")?);
+        }
+    }
+    Ok(())
 }
 
 /// What an operator had asked for. Maintenance that the configuration had asked for then (`disabled`) ends
@@ -258,11 +361,6 @@ fn administer(server: &Server, flags: u32) -> bool {
     left
 }
 
-/// The port that the server had.
-fn port(known: &Known) -> Option<u16> {
-    known.field(14).parse().ok().filter(|port| *port > 0)
-}
-
 /// Says that a server is not what the configuration would make it; `before` is whether it was up, and
 /// stopping.
 fn told(
@@ -272,22 +370,32 @@ fn told(
     all: &[(std::sync::Arc<Server>, bool)],
     notes: &mut Diagnostics,
 ) {
-    let count = |backup: bool| all.iter().filter(|(s, b)| *b == backup && s.is_usable()).count();
-    let (active, backup) = (count(false), count(true));
     let changed = "changed from server-state after a reload";
+    let left = |word: &str| usable(all, word);
     let text = match (before, server.is_up(), server.op() == Op::Stopping) {
         ((true, _), false, _) => format!(
-            "Server {label} is DOWN, {changed}. {active} active and {backup} backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue."
+            "{label} is DOWN, {changed}. {} 0 sessions active, 0 requeued, 0 remaining in queue.",
+            left("left")
         ),
         ((_, false), true, true) => format!(
-            "Server {label} is stopping, {changed}. {active} active and {backup} backup servers online. 0 sessions requeued, 0 total in queue."
+            "{label} is stopping, {changed}. {} 0 sessions requeued, 0 total in queue.",
+            left("online")
         ),
-        ((false, _), true, _) => format!(
-            "Server {label} is UP, {changed}. {active} active and {backup} backup servers online. 0 sessions requeued, 0 total in queue."
-        ),
+        ((false, _), true, _) => {
+            let online = left("online");
+            format!("{label} is UP, {changed}. {online} 0 sessions requeued, 0 total in queue.")
+        }
         _ => return,
     };
     say(notes, Level::Warning, text);
+}
+
+/// Who is there to serve: they are `left`, or `online`.
+fn usable(all: &[(std::sync::Arc<Server>, bool)], word: &str) -> String {
+    let count = |backup: bool| all.iter().filter(|(s, b)| *b == backup && s.is_usable()).count();
+    let (active, backup) = (count(false), count(true));
+    let on = if active == 0 && backup > 0 { " Running on backup." } else { "" };
+    format!("{active} active and {backup} backup servers {word}.{on}")
 }
 
 fn say(notes: &mut Diagnostics, level: Level, text: String) {

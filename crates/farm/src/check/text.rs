@@ -144,7 +144,7 @@ mod tests {
             code: 500,
             duration_ms: 3,
             detail: "Oops".into(),
-            fleeting: false,
+            ..CheckResult::default()
         };
         assert_eq!(
             reason(&r),
