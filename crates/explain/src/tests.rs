@@ -98,6 +98,18 @@ fn a_condition_shows_the_values_that_decided_it() {
 }
 
 #[test]
+fn a_monitor_answers_before_any_rule() {
+    let text = CONFIG.replace(
+        "    option forwardfor\n",
+        "    acl near src 10.0.0.0/8\n    monitor-uri /alive\n    monitor fail if near\n",
+    );
+    let end = |words: &[&str]| explain(&program(&text), &ask(words)).expect("the request is right").outcome;
+    assert_eq!(end(&["GET http://a:8080/alive", "-H", "X-Bad: 1"]), "monitor-uri /alive: answers 200");
+    assert_eq!(end(&["GET http://a:8080/alive", "--src", "10.1.2.3"]), "monitor-uri /alive: answers 503");
+    assert_eq!(end(&["GET http://a:8080/"]), "goes to server site/only");
+}
+
+#[test]
 fn answers_and_choices_end_the_story() {
     let end = |words: &[&str]| report(words).outcome;
     assert_eq!(end(&["GET http://a:8080/", "-H", "X-Bad: 1"]), "denied: answers 429");

@@ -146,15 +146,14 @@ impl Settings {
     }
 
     fn open(&mut self, word: &str) {
-        self.debug = word == "all" || word.split(',').any(|lib| lib.trim() == "debug");
-        self.libs = match word {
-            "all" => all(),
-            "none" => StdLib::COROUTINE,
-            list => {
-                let named = |word: &str| NAMED.iter().find(|(name, _)| *name == word.trim());
-                let libs = list.split(',').filter_map(named);
-                libs.fold(StdLib::COROUTINE, |all, (_, lib)| all | *lib)
-            }
+        let named = |name: &str| word.split(',').any(|lib| lib == name);
+        self.debug = named("all") || named("debug");
+        self.libs = match named("all") {
+            true => all(),
+            false => NAMED
+                .iter()
+                .filter(|(name, _)| named(name))
+                .fold(StdLib::COROUTINE, |libs, (_, lib)| libs | *lib),
         };
     }
 

@@ -61,6 +61,7 @@ DROPS = [
     ("excerpt", r"check says|stderr", r"  |Warnings were found"),
     # Keywords that tune parts of HAProxy that Harrier has no counterpart of are accepted and said to be without effect.
     ("no-effect", r"check says|stderr", r".*' has no effect"),
+    ("no-effect", r"check says|stderr", r".* left out: tls-ticket-keys \(beside allow-0rtt\)"),
     # What the programs offer instead of an unknown command, and how they describe commands.
     ("help", r"cli (help|show nonsense|nonsense|show$|disable$)", r"(  \S.*|)$"),
     ("help", r"cli ", r"  \S.* : .*"),

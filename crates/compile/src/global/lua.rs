@@ -1,7 +1,7 @@
 //! Lua: which files are loaded, and what scripts may do (`tune.lua.*`). Words are checked here; what they
 //! mean is known to the crate that runs scripts, before anything is compiled.
 
-use super::draft::{GlobalDraft, entry};
+use super::draft::{GlobalDraft, Lua, entry};
 use super::idle;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
@@ -65,14 +65,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
 ];
 
 fn load(s: &mut Statement<'_>, global: &mut GlobalDraft, missing: &str) -> Step {
-    global.lua = true;
+    global.lua = Lua::Loaded;
     s.word(missing)?;
     s.args.eat_rest();
     Ok(())
 }
 
 fn path(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
-    global.lua = true;
+    global.lua = global.lua.max(Lua::Prepended);
     s.word("'lua-prepend-path' expects to receive a <path> as argument")?;
     match s.next().map(|word| word.text()) {
         None | Some("path" | "cpath") => Ok(()),
@@ -80,11 +80,38 @@ fn path(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     }
 }
 
+/// What `tune.lua.openlibs` may name.
+const LIBRARIES: [&str; 8] = ["table", "io", "os", "string", "math", "utf8", "package", "debug"];
+
 fn libraries(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
-    if global.lua {
+    if global.lua == Lua::Loaded {
         return Err(s.fail(
             "'tune.lua.openlibs' must be set before any \"lua-load\" or \"lua-load-per-thread\" directive.",
         ));
     }
-    idle::arguments(s, global)
+    let names = LIBRARIES.join(",");
+    let word = s.word(format!(
+        "'tune.lua.openlibs' expects 'all', 'none', or a comma-separated list of libraries: {names}"
+    ))?;
+    s.end()?;
+    let chosen: Vec<&str> = word.text().split(',').filter(|name| !name.is_empty()).collect();
+    if let Some(odd) =
+        chosen.iter().find(|name| !matches!(**name, "all" | "none") && !LIBRARIES.contains(name))
+    {
+        let text = format!("'tune.lua.openlibs': unknown library '{odd}', expected one of: all,none,{names}");
+        return Err(s.fail_at(word.span(), text));
+    }
+    let none = chosen.contains(&"none");
+    if none && chosen.iter().any(|name| *name != "none") {
+        let text = "'tune.lua.openlibs': 'none' cannot be combined with other libraries.";
+        return Err(s.fail_at(word.span(), text));
+    }
+    // The path was put into a state that has them all.
+    let all = chosen.contains(&"all") || LIBRARIES.iter().all(|name| chosen.contains(name));
+    if global.lua == Lua::Prepended && !all {
+        return Err(s.fail(
+            "'tune.lua.openlibs' must appear before any 'lua-load', 'lua-load-per-thread' or 'lua-prepend-path' directive",
+        ));
+    }
+    Ok(())
 }

@@ -94,6 +94,8 @@ mod tests {
         assert_eq!(moderated(100, 0, 5000, 1), 100, "ignore");
         let tune = Tune::default();
         assert_eq!([1, 2, 4, 8, 64].map(|threads| depth(&tune, threads)), [280, 140, 70, 35, 35]);
+        let set = Tune { runqueue_depth: 7, ..tune };
+        assert_eq!(depth(&set, 1), 7);
     }
 
     #[test]

@@ -34,6 +34,17 @@ pub(crate) struct Purge {
     pub servers: bool,
 }
 
+/// What was read about Lua files so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lua {
+    /// Nothing.
+    Unseen,
+    /// Where modules are.
+    Prepended,
+    /// A file.
+    Loaded,
+}
+
 /// The section while it is read.
 pub(crate) struct GlobalDraft {
     /// `anonkey`.
@@ -105,8 +116,8 @@ pub(crate) struct GlobalDraft {
     pub err_codes: StatusSet,
     pub fail_codes: StatusSet,
     pub zero_warning: bool,
-    /// A line about Lua files has been read.
-    pub lua: bool,
+    /// What has been read about Lua files.
+    pub lua: Lua,
     /// `quiet`.
     pub quiet: bool,
     /// `expose-experimental-directives`.
@@ -194,7 +205,7 @@ impl Default for GlobalDraft {
             err_codes,
             fail_codes,
             zero_warning: false,
-            lua: false,
+            lua: Lua::Unseen,
             quiet: false,
             experimental: false,
             unix_bind: UnixRights::default(),
