@@ -43,16 +43,14 @@ pub(super) fn target(
             _ => (host, 0),
         },
     };
-    if server.service().is_some() {
-        // Records tell its name, port and address, and nothing else does.
-        return Found { target: Target::None, unresolved: true, fqdn: None };
-    }
+    // Records tell the name of a server of a service, and the system knows none of it.
+    let service = server.service().is_some();
     let fqdn = match host {
-        Host::Name(name, _) => Some(name.as_str().into()),
+        Host::Name(name, _) if !service => Some(name.as_str().into()),
         _ => None,
     };
     let inet = |ip: IpAddr| Target::Inet(SocketAddr::new(ip, port));
-    if fqdn.is_none() {
+    if fqdn.is_none() && !service {
         let target = resolve::ip(host).map_or(Target::None, inet);
         return Found { target, unresolved: false, fqdn };
     }
@@ -64,7 +62,7 @@ pub(super) fn target(
     };
     let tolerated = [InitAddr::None];
     let rest = if ground.options.ignore_resolution { &tolerated[..] } else { &[] };
-    let known_names = methods.contains(&InitAddr::Libc);
+    let known_names = methods.contains(&InitAddr::Libc) && !service;
     for method in methods.iter().chain(rest) {
         match method {
             InitAddr::Last => {
@@ -73,7 +71,7 @@ pub(super) fn target(
                 }
             }
             InitAddr::Libc => {
-                if let Some(ip) = resolve::ip(host) {
+                if let Some(ip) = resolve::ip(host).filter(|_| !service) {
                     return Found { target: inet(ip), unresolved: false, fqdn };
                 }
             }
@@ -152,7 +150,7 @@ fn unproved(server: &ServerDraft) -> bool {
 /// What is said of a server that may change while the process runs.
 fn configured(server: &ServerDraft, found: &Found) -> Configured {
     let port = match &server.place {
-        Where::Inet { ports: Ports::One(port), .. } if server.service().is_none() => *port,
+        Where::Inet { ports: Ports::One(port), .. } => *port,
         _ => 0,
     };
     let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
@@ -162,10 +160,9 @@ fn configured(server: &ServerDraft, found: &Found) -> Configured {
         InitState::Down => rise - 1,
         InitState::FullyDown => 0,
     };
-    // What resolvers find is their affair.
-    let told = found.fqdn.is_some() && server.resolvers.is_some();
     Configured {
-        target: if told { Target::None } else { found.target.clone() },
+        // What resolvers find is their affair.
+        target: if told(server, found) { Target::None } else { found.target.clone() },
         fqdn: found.fqdn.clone(),
         port: port.into(),
         unresolved: found.unresolved,
@@ -200,13 +197,20 @@ pub(super) fn renewed(
     };
     let found = target(server, last, p, ground, notes);
     let mut said = configured(server, &found);
-    if said.fqdn.is_some() && server.resolvers.is_some() && (&said.fqdn, said.port) == (&was.fqdn, was.port) {
-        said.unresolved = was.unresolved;
-    } else if said.fqdn.is_some() && server.resolvers.is_some() {
-        // Until resolvers answer.
-        said.target = found.target;
+    if told(server, &found) {
+        if (&said.fqdn, said.port) == (&was.fqdn, was.port) {
+            said.unresolved = was.unresolved;
+        } else {
+            // Until resolvers answer.
+            said.target = found.target;
+        }
     }
     said
+}
+
+/// Whether resolvers tell where a server is.
+fn told(server: &ServerDraft, found: &Found) -> bool {
+    server.resolvers.is_some() && (found.fqdn.is_some() || server.service().is_some())
 }
 
 impl Assembly<'_> {

@@ -150,6 +150,7 @@ fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) {
     let at = |place: &Place| -> Spot { (place.service.host.clone(), place.service.port.into()) };
     let wanted: HashSet<Spot> = all.iter().map(at).collect();
     let mut backends: Vec<(u32, HashMap<Spot, Subscriber>, VecDeque<Subscriber>)> = Vec::new();
+    let mut freed = Vec::new();
     for who in name.servers.borrow().iter().filter(|who| is_there(worker, who)) {
         let known = backends.iter().position(|(proxy, ..)| *proxy == who.at.proxy);
         let known = known.unwrap_or_else(|| {
@@ -163,9 +164,15 @@ fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) {
             }
             Some(_) => {
                 leave(worker, who);
-                free.push_back(who.clone());
+                freed.push((known, who.clone()));
             }
             None => free.push_back(who.clone()),
+        }
+    }
+    // A new record takes a server that has rested before one whose record has just gone.
+    for (backend, who) in freed {
+        if let Some((_, _, free)) = backends.get_mut(backend) {
+            free.push_back(who);
         }
     }
     for place in &all {
