@@ -5,6 +5,8 @@
 //! can be asked for five seconds, this process knows what there is to know.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -101,6 +103,37 @@ pub(crate) struct Hub {
     pub leaving: Cell<bool>,
     /// Where this process listens.
     pub own: RefCell<Option<rt::Addr>>,
+    /// Entries that peers told of on their own before everything was known.
+    pub fresh: RefCell<Fresh>,
+}
+
+/// Entries that came as news while a lesson is on its way or due: by the time it comes, what the teacher
+/// says of them may be older. It is a guess by hashes: of two keys that share one, the second is taken from
+/// news as well.
+#[derive(Default)]
+pub(crate) struct Fresh(HashSet<(usize, u64)>);
+
+impl Fresh {
+    /// News beyond so many are not remembered.
+    const MOST: usize = 1 << 20;
+
+    /// There are news of an entry.
+    pub(crate) fn note(&mut self, table: usize, key: &[u8]) {
+        if self.0.len() < Fresh::MOST {
+            self.0.insert((table, hash(key)));
+        }
+    }
+
+    /// Whether there were.
+    pub(crate) fn has(&self, table: usize, key: &[u8]) -> bool {
+        !self.0.is_empty() && self.0.contains(&(table, hash(key)))
+    }
+}
+
+fn hash(key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Hub {
@@ -130,6 +163,7 @@ impl Hub {
             changed: Notify::new(),
             leaving: Cell::new(false),
             own: RefCell::default(),
+            fresh: RefCell::default(),
             program: program.clone(),
             worker,
         };
@@ -200,6 +234,9 @@ impl Hub {
 
     fn turn(&self, resync: Resync) {
         self.resync.set(resync);
+        if resync == Resync::Done {
+            self.fresh.take();
+        }
         self.until.set(rt::now() + PATIENCE);
         self.tell();
         if resync == Resync::Remote {

@@ -8,6 +8,7 @@ use wire::peers::read::{Column, Key, Text, Value, take_key, values};
 use wire::peers::{Definition, Fault, Reader, table};
 
 use crate::dict::Seen;
+use crate::hub::Fresh;
 
 /// A table as the peer has defined it.
 pub(crate) struct Known {
@@ -62,6 +63,8 @@ impl Known {
 pub(crate) struct Lesson<'l> {
     pub tables: &'l [Shared],
     pub seen: &'l mut Seen,
+    /// What came as news, as long as not everything is known.
+    pub fresh: Option<&'l mut Fresh>,
     pub now: u64,
 }
 
@@ -84,7 +87,8 @@ impl Lesson<'_> {
         };
         known.owed = true;
         let left = if timed { Some(r.long().ok_or(Fault::Protocol)?) } else { None };
-        let (Some(shared), Some(key)) = (known.at.and_then(|at| self.tables.get(at)), known.key) else {
+        let found = known.at.and_then(|at| Some((at, self.tables.get(at)?)));
+        let (Some((at, shared)), Some(key)) = (found, known.key) else {
             return Ok(());
         };
         let key = take_key(key, known.key_len, &mut r).ok_or(Fault::Protocol)?;
@@ -93,9 +97,11 @@ impl Lesson<'_> {
             KeyKind::Text(len) => key.get(..len).unwrap_or(key),
             _ => key,
         };
+        let stale = self.is_stale(at, key, timed);
         let mut also: Vec<(Data, usize, u64)> = Vec::new();
         let mut server: Option<Option<Arc<str>>> = None;
-        let mut row = shared.table.learned(key, self.now);
+        let mut row = if stale { None } else { shared.table.learned(key, self.now) };
+        let mut differs = false;
         let read = values(&known.columns, &mut r, |column, index, value| {
             let Some(data) = stick::data::TYPES.get(usize::from(column.number)).map(|t| t.data) else {
                 return;
@@ -113,9 +119,10 @@ impl Lesson<'_> {
                 return;
             }
             if let Some(row) = &mut row {
+                differs |= matches!(value, Value::Number(n) if row.get(data, index) != Some(n));
                 set(row, data, index, value, text.as_ref());
             }
-            if shared.write_to.is_some() {
+            if shared.write_to.is_some() && !stale {
                 match (data, value) {
                     (Data::ServerId | Data::Gpt0 | Data::Gpt, Value::Number(n)) => {
                         also.push((data, index, n))
@@ -129,25 +136,51 @@ impl Lesson<'_> {
             if let Some(left) = left.map(u64::from).filter(|_| settings.expire > 0) {
                 row.set_idle(settings.expire.saturating_sub(left));
             }
-            row.keep_quiet();
+            // What was counted here before the lesson came is known to others: they hear what counts now.
+            if !(timed && differs && row.is_noted()) {
+                row.keep_quiet();
+            }
         }
         read.ok_or(Fault::Protocol)?;
-        if let Some(to) = &shared.write_to
-            && let Some(held) = to.enter(key, self.now)
-        {
-            let mut row = held.row(self.now);
-            for (data, index, value) in also {
-                if to.layout().has(data) {
-                    row.set(data, index, value);
-                }
-            }
-            match server {
-                Some(Some(name)) => row.set_server(&name),
-                Some(None) => row.clear_server(),
-                None => {}
-            }
+        if !stale {
+            self.pass_on(shared, key, also, server);
         }
         Ok(())
+    }
+
+    /// Whether what came of an entry may be older than what is known of it; news of it are noted. Whoever
+    /// teaches tells the time left (`timed`), news come without.
+    fn is_stale(&mut self, at: usize, key: &[u8], timed: bool) -> bool {
+        match &mut self.fresh {
+            Some(fresh) if !timed => {
+                fresh.note(at, key);
+                false
+            }
+            fresh => fresh.as_ref().is_some_and(|fresh| fresh.has(at, key)),
+        }
+    }
+
+    /// Copies what is told of an entry to the table that `write-to` names.
+    fn pass_on(
+        &self,
+        shared: &Shared,
+        key: &[u8],
+        also: Vec<(Data, usize, u64)>,
+        server: Option<Option<Arc<str>>>,
+    ) {
+        let Some(to) = &shared.write_to else { return };
+        let Some(held) = to.enter(key, self.now) else { return };
+        let mut row = held.row(self.now);
+        for (data, index, value) in also {
+            if to.layout().has(data) {
+                row.set(data, index, value);
+            }
+        }
+        match server {
+            Some(Some(name)) => row.set_server(&name),
+            Some(None) => row.clear_server(),
+            None => {}
+        }
     }
 }
 

@@ -328,7 +328,9 @@ impl Session<'_> {
                 let Some(known) = known else { return Ok(()) };
                 let tables = &self.hub.section().tables;
                 let now = rt::now().as_millis();
-                Lesson { tables, seen: &mut self.seen, now }.entry(known, kind, body)?;
+                let mut fresh = self.hub.fresh.borrow_mut();
+                let fresh = (!self.hub.is_up_to_date()).then_some(&mut *fresh);
+                Lesson { tables, seen: &mut self.seen, fresh, now }.entry(known, kind, body)?;
             }
             _ => {}
         }

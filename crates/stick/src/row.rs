@@ -155,6 +155,11 @@ impl Row<'_> {
         self.shard.age(self.place, self.now.saturating_sub(idle));
     }
 
+    /// It was changed here, and peers are told or were told.
+    pub fn is_noted(&self) -> bool {
+        self.shard.slab.number(self.place) != 0
+    }
+
     /// What was done to it was learned from a peer: nobody is told of it.
     pub fn keep_quiet(&mut self) {
         self.changed = false;

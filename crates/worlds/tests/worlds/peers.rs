@@ -138,6 +138,58 @@ fn who_was_asked_and_comes_anew_is_asked_again() {
     });
 }
 
+/// An entry of a lesson: whoever teaches tells the time left.
+fn taught(out: &mut Vec<u8>, number: u32, key: u32, value: u64) {
+    write::message(out, table::TIMED, |out| {
+        out.extend_from_slice(&number.to_be_bytes());
+        out.extend_from_slice(&60_000_u32.to_be_bytes());
+        out.extend_from_slice(&key.to_be_bytes());
+        write::number(out, value);
+    });
+}
+
+#[test]
+fn a_lesson_that_comes_late_undoes_no_news() {
+    explore(PEERS, CALM, |stage| async move {
+        let (learnt, told) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+        let (over, go) = (learnt.clone(), told.clone());
+        stage.serve(B, move |mut peer, _| {
+            let (over, go) = (over.clone(), go.clone());
+            async move {
+                let _ = welcome(&mut peer).await;
+                assert_eq!(controlled(&mut peer).await, Some(control::RESYNC));
+                let mut out = Vec::new();
+                definition(&mut out);
+                update(&mut out, 1, 5, 55);
+                taught(&mut out, 2, 5, 50);
+                taught(&mut out, 3, 6, 60);
+                write::short(&mut out, class::CONTROL, control::FINISHED);
+                peer.send(&out).await.unwrap();
+                assert_eq!(controlled(&mut peer).await, Some(control::CONFIRMED));
+                over.set(true);
+                while !go.get() {
+                    rt::sleep(Duration::from_millis(1)).await;
+                }
+                // What comes behind the lesson counts, however it is told.
+                out.clear();
+                taught(&mut out, 4, 5, 56);
+                peer.send(&out).await.unwrap();
+                peer.rest().await;
+            }
+        });
+        let table = exchanged(&stage);
+        while !learnt.get() {
+            rt::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(is_up_to_date(&stage));
+        assert_eq!((get(&table, 5), get(&table, 6)), (Some(55), Some(60)));
+        told.set(true);
+        while get(&table, 5) != Some(56) {
+            rt::sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
 #[test]
 fn who_asks_and_does_not_listen_costs_a_buffer() {
     explore(PEERS, CALM, |_| async move {
