@@ -11,6 +11,7 @@ pub mod date;
 mod follow;
 mod handover;
 pub mod line;
+mod secure;
 pub(crate) mod speak;
 pub mod table;
 
@@ -30,6 +31,7 @@ use link::header;
 use link::transport::Transport;
 use model::Peer;
 use program::Bind;
+use program::global::Tune;
 use program::listener::{Level, Severity};
 use rt::{Listener, Notify, Socket, Timer};
 
@@ -38,7 +40,7 @@ use call::Client;
 /// How long accepting rests when the system has no descriptors left.
 const REST: Duration = Duration::from_millis(100);
 
-/// How long the header before everything else may take (`accept-proxy`).
+/// How long what comes before everything else may take (`accept-proxy`, a handshake).
 const HEADER: Duration = Duration::from_secs(5);
 
 /// Connections at a time unless `stats maxconn` says otherwise.
@@ -131,7 +133,7 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket, peer
     let (worker, bind) = (worker.clone(), bind.clone());
     rt::spawn(async move {
         let entry = enter_applet(place(Some(bind.state.clone())), peer, local(&socket));
-        if let Some((socket, input)) = begin(socket, &bind).await {
+        if let Some((socket, input)) = begin(socket, &bind, &worker.shared.program.global.tune).await {
             speak::converse(worker, socket, client, input).await;
         }
         drop((guest, entry));
@@ -149,24 +151,31 @@ fn local(socket: &Socket) -> Peer {
     link::address::peer(socket.local_addr().ok().as_ref())
 }
 
-/// A connection that has brought the header which it has to begin with, if it has, and what came behind that.
-/// `None`: there was none.
-pub async fn begin(socket: Socket, bind: &Bind) -> Option<(Socket, Vec<u8>)> {
+/// A connection that has brought what it has to begin with (a header, a TLS handshake), and what came behind
+/// that. Behind TLS it is the plain end of it. `None`: something was missing.
+pub async fn begin(socket: Socket, bind: &Bind, tune: &Tune) -> Option<(Socket, Vec<u8>)> {
     let mut input = Vec::new();
-    if !bind.accept_proxy && bind.accept_cip.is_none() {
+    let headers = (bind.accept_proxy, bind.accept_cip);
+    if !bind.accept_proxy && bind.accept_cip.is_none() && bind.tls.is_none() {
         return Some((socket, input));
     }
     let transport = Transport::from(socket);
     let mut timer = Timer::new();
     timer.set_after(Some(HEADER));
-    let headers = (bind.accept_proxy, bind.accept_cip);
     header::pass(&transport, headers, &mut input, &mut timer).await.ok()?;
+    if let Some(acceptor) = &bind.tls {
+        let sizes = farm::secure::sizes(tune);
+        let plain = secure::accept(transport, acceptor, sizes, &input, &mut timer).await?;
+        return Some((plain, Vec::new()));
+    }
     Some((transport.into_plain().ok()?, input))
 }
 
 fn client_of(worker: &Worker, bind: &Bind) -> Client {
     let timeout = worker.shared.program.global.cli_timeout.or(Some(Duration::from_secs(10)));
-    Client { exposes: bind.expose_sockets, ..Client::new(bind.level, bind.severity, timeout) }
+    // Descriptors don't pass through TLS.
+    let exposes = bind.expose_sockets && bind.tls.is_none();
+    Client { exposes, ..Client::new(bind.level, bind.severity, timeout) }
 }
 
 /// Serves the runtime API on the line to the master process, also while this process leaves. `gone` is called

@@ -59,7 +59,7 @@ impl Assembly<'_> {
     /// The files of a line without `ssl`: nobody uses them, but they have to be there, as for HAProxy.
     fn unused_files(&mut self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) {
         let (tls, span) = (&draft.tls, draft.span);
-        let line = format!("'bind {}' in section '{}'", draft.text, p.kind.word());
+        let line = line_of(draft, p);
         for cert in &tls.certs {
             let found = match cert.source {
                 Source::List => self.read_list(&cert.path, cert.span, notes),
@@ -130,7 +130,7 @@ impl Assembly<'_> {
             self.unused_files(draft, p, notes);
             return None;
         }
-        let line = format!("'bind {}' in section '{}'", draft.text, p.kind.word());
+        let line = line_of(draft, p);
         let place = self.ground.place(draft.span);
         let label = Label {
             frontend: p.name.clone(),
@@ -299,6 +299,17 @@ pub(crate) fn client_authorities(global: &GlobalDraft, store: &Store, notes: &mu
     }
 }
 
+/// What messages call the lines of the runtime API.
+const RUNTIME: &str = "'stats socket'";
+
+/// What messages call a line; those of the runtime API bear another word.
+fn line_of(draft: &BindDraft, p: &Draft) -> String {
+    match &*p.name {
+        super::cli::PROXY => RUNTIME.into(),
+        _ => format!("'bind {}' in section '{}'", draft.text, p.kind.word()),
+    }
+}
+
 /// Warns of words of a `bind` line that others leave without effect.
 fn in_vain(draft: &BindDraft, words: &tls::words::Words, p: &Draft, line: &str, notes: &mut Diagnostics) {
     let fallback = draft.tls.certs.iter().any(|cert| cert.source == Source::Default);
@@ -327,7 +338,12 @@ fn tell(notes: &mut Diagnostics, span: Span, line: &str, text: &str) {
         notes.push(Diagnostic::alert(span, format!("{line} : \n{}", lines.join("\n"))));
         return;
     }
-    notes.push(Diagnostic::alert(span, format!("{line} : {text}")));
+    notes.push(Diagnostic::alert(span, format!("{line} : {}", quoted(line, text))));
+}
+
+/// What is wrong with a line, in quotes where HAProxy has them.
+fn quoted(line: &str, text: &str) -> String {
+    if line == RUNTIME { format!("'{text}'") } else { text.to_owned() }
 }
 
 /// Tells why a `bind` line can't be used.
@@ -338,7 +354,8 @@ fn refuse(notes: &mut Diagnostics, span: Span, line: &str, label: &Label, troubl
         Trouble::Authority(word, file, why) => {
             let text = format!("Couldn't open the ca-file '{file}' ({why}).");
             notes.push(Diagnostic::alert(span, text).styled(Style::Plain));
-            notes.push(Diagnostic::alert(span, format!("{line} : '{word}' : unable to load {file}")));
+            let text = quoted(line, &format!("'{word}' : unable to load {file}"));
+            notes.push(Diagnostic::alert(span, format!("{line} : {text}")));
         }
         Trouble::Nobody => {
             let (proxy, bind) = (&label.frontend, &label.bind);

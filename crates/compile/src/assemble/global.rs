@@ -4,9 +4,9 @@ use base::outside;
 use lang::{Expr, LogFormat, Words};
 use model::adoption::ProcessTerms;
 use model::vars::VarRef;
+use program::Global;
 use program::global::{SetVar, Tune};
 use program::proxy::Proxy;
-use program::{Bind, Global};
 use syntax::{Diagnostic, Diagnostics, Level, Style, Tree};
 
 use super::Assembly;
@@ -31,7 +31,7 @@ impl Assembly<'_> {
         crowd: &mut Diagnostics,
     ) -> Global {
         let threads = self.ground.world.workers as u32;
-        let cli = self.cli(&g);
+        let cli = self.cli(&g, notes);
         let listeners = proxies.iter().map(|p| p.binds.len()).sum::<usize>() + cli.len();
         let other = RESERVED + PER_THREAD * u64::from(threads) + listeners as u64;
         let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
@@ -130,22 +130,6 @@ impl Assembly<'_> {
                     let text = fault.text.clone();
                     notes.push(Diagnostic { text, ..super::complaint(fault, line, 1) });
                 }
-            }
-        }
-        out
-    }
-
-    fn cli(&self, g: &GlobalDraft) -> Vec<Bind> {
-        let workers = self.ground.world.workers;
-        let mut out = Vec::new();
-        for draft in &g.cli {
-            for address in &draft.addresses {
-                let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
-                let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
-                let state = crate::bind::listener(&name, draft.id.unwrap_or(id), draft.guid(0), workers);
-                // `unix-bind` says nothing of these.
-                let (state, address) = (state.into(), address.clone());
-                out.push(Bind { state, address, ..draft.settings.clone() });
             }
         }
         out

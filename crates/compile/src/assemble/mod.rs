@@ -4,6 +4,7 @@ mod adoption;
 mod bind_tls;
 mod binds;
 mod checks;
+mod cli;
 mod fcgi;
 mod filters;
 mod formats;

@@ -528,13 +528,7 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         "socket" => {
             s.next();
             let text = "'stats socket' in global section expects an address or a path to a UNIX socket";
-            let bind = bind::line(s, text)?;
-            if bind.tls.on {
-                return Err(s.fail(
-                    "'stats socket' : TLS on runtime sockets is not supported yet by Harrier (planned)",
-                ));
-            }
-            g.cli.push(bind);
+            g.cli.push(bind::line(s, text)?);
             Ok(())
         }
         "timeout" => {

@@ -51,8 +51,11 @@ pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
                 client.scope = Scope::Master;
                 let bind = bind.clone();
                 rt::spawn(async move {
-                    if let Some((socket, input)) = admin::cli::begin(socket, &bind).await {
-                        let session = Session { hub: hub.clone(), client, target: Target::Master, input };
+                    let tune = &hub.worker.shared.program.global.tune;
+                    if let Some((socket, input)) = admin::cli::begin(socket, &bind, tune).await {
+                        let secure = bind.tls.is_some();
+                        let session =
+                            Session { hub: hub.clone(), client, target: Target::Master, input, secure };
                         session.converse(socket).await;
                     }
                     clients.set(clients.get().saturating_sub(1));
@@ -73,6 +76,8 @@ struct Session {
     target: Target,
     /// Bytes read and not yet looked at.
     input: Vec<u8>,
+    /// Its client speaks TLS, of which the next master will know nothing.
+    secure: bool,
 }
 
 /// What becomes of a connection after a command.
@@ -100,6 +105,11 @@ impl Session {
             match self.line(&socket, &text, most).await {
                 Then::Next | Then::SkipLine => {}
                 Then::Leave => break,
+                Then::Reload(event @ Event::Reload(_)) if self.secure => {
+                    part(&socket).await;
+                    self.hub.handle(event);
+                    return;
+                }
                 Then::Reload(event) => {
                     if let Ok(client) = socket.detach().and_then(rt::Detached::into_fd) {
                         self.hub.wait_for_reload(client);
@@ -446,6 +456,25 @@ Switches how this connection answers:
   timed   show the uptime in the prompt, or no longer
 Without argument, the prompt is switched on or off.
 ";
+
+/// What a client over TLS hears of a reload, whose end it can't be told: this process becomes another one.
+const NO_TALE: &[u8] = b"Reloading. How that ends can't be told over TLS, see 'show startup-logs'.\n";
+
+/// Sends the last words to a client over TLS, and waits until they are gone.
+async fn part(socket: &Socket) {
+    let _ = socket.send_all(NO_TALE).await;
+    let _ = socket.shutdown_write();
+    let mut timer = Timer::at(rt::now() + Duration::from_secs(1));
+    let mut rest = [0; 256];
+    let mut heard = 1;
+    while heard > 0 {
+        let next = poll_fn(|cx| match socket.poll_recv(cx, &mut rest) {
+            Poll::Ready(n) => Poll::Ready(n.unwrap_or(0)),
+            Poll::Pending => timer.poll_expired(cx).map(|()| 0),
+        });
+        heard = next.await;
+    }
+}
 
 async fn nobody(socket: &Socket, pid: i32) -> Then {
     let _ = socket.send_all(format!("Can't reach the process {pid}\n").as_bytes()).await;

@@ -180,9 +180,6 @@ fn program(args: &Args) -> Result<Program, String> {
         say::error(&config::render(args, std::process::id()).text(&outcome.diagnostics, &sources));
         return Err("Can't create the master's CLI.".to_owned());
     };
-    if program.global.cli.iter().any(|bind| bind.tls.is_some()) {
-        return Err("'-S' : 'ssl' is not supported yet.".to_owned());
-    }
     let mut environment = config::environment(args);
     if let Some(bind) = program.global.cli.first() {
         environment.set("HAPROXY_MASTER_CLI", admin::listen_name(&bind.address));
