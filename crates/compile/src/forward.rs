@@ -10,7 +10,7 @@ use syntax::addr::{Accept, Transport};
 use syntax::{Diagnostic, Diagnostics, Modifier, Section, Span, Style, Word};
 use wire::syslog::Framing;
 
-use crate::draft::{BindDraft, Draft, Kind, LogLine};
+use crate::draft::{BindDraft, Draft, Kind};
 use crate::statement::{Statement, Step, clamp};
 use crate::{bind, log};
 
@@ -79,14 +79,7 @@ pub(crate) fn line(s: &mut Statement<'_>, f: &mut ForwardDraft) -> Step {
     match s.keyword() {
         "bind" => f.proxy.binds.push(bind::line(s, &format!("'bind' {ADDRESSES}"))?),
         "dgram-bind" => f.datagrams.push(datagrams(s, &format!("'dgram-bind' {ADDRESSES}"))?),
-        "log" => {
-            log::line(s, &mut f.proxy.log, false)?;
-            if let Some(LogLine::Own(target)) = f.proxy.log.lines.last()
-                && target.profile.is_some()
-            {
-                s.warn("'profile' has no effect on lines of 'log-forward' sections in Harrier yet: they go on as their target's format says.");
-            }
-        }
+        "log" => log::line(s, &mut f.proxy.log, false)?,
         "maxconn" => f.proxy.maxconn = Some(number(s)?).filter(|n| *n > 0),
         "backlog" => f.proxy.backlog = Some(number(s)?).filter(|n| *n > 0),
         "timeout" => f.proxy.timeouts.client = timeout(s)?,

@@ -47,6 +47,13 @@ pub fn proxy_line(worker: &Worker, proxy: u32, level: u8, text: &str) {
     worker.sinks.send(proxy, event, Body::Text(text.as_bytes()));
 }
 
+/// A line about a `log-forward` section, to its targets.
+pub fn forward_line(worker: &Worker, section: usize, level: u8, text: &str) {
+    let Some(forward) = worker.shared.program.forwards.get(section) else { return };
+    let event = Event { origin: Origin::Unspecified, level, profile: None };
+    worker.sinks.send_to(&forward.log.targets, None, event, Body::Text(text.as_bytes()));
+}
+
 /// A line about the process, to the targets of `global`.
 pub fn global_line(worker: &Worker, level: u8, text: &str) {
     let event = Event { origin: Origin::Unspecified, level, profile: None };

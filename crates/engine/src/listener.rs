@@ -333,19 +333,23 @@ impl Door {
     }
 
     fn tell_busy(&self, e: &io::Error) {
-        let name = &self.proxy().name;
-        let text = match (&self.bind().address, e.kind()) {
-            (Listen::Tcp(addr), io::ErrorKind::AddrInUse) => {
-                format!("Port {} busy while trying to enable frontend {name}.", addr.port())
-            }
-            _ => format!("Cannot enable frontend {name}: {e}."),
-        };
+        let text = busy(&self.bind().address, &self.proxy().name, e);
         crate::lines::console(&self.worker, "WARNING", &text);
         crate::lines::proxy_line(&self.worker, self.frontend, program::log::level::WARNING, &text);
     }
 
     fn alert(&self, text: &str) {
         crate::lines::proxy_line(&self.worker, self.frontend, program::log::level::ALERT, text);
+    }
+}
+
+/// What is said of a frontend that can't have its port again.
+pub(crate) fn busy(address: &Listen, name: &str, e: &io::Error) -> String {
+    match (address, e.kind()) {
+        (Listen::Tcp(addr), io::ErrorKind::AddrInUse) => {
+            format!("Port {} busy while trying to enable frontend {name}.", addr.port())
+        }
+        _ => format!("Cannot enable frontend {name}: {e}."),
     }
 }
 

@@ -12,8 +12,9 @@ use std::time::Duration;
 use engine::net;
 use program::Bind;
 use program::address::Listen;
+use program::forward::Dgram;
 use rt::sys::{self, Bound};
-use rt::{Addr, ListenOptions, Listener};
+use rt::{Addr, ListenOptions, Listener, SharedDatagram};
 use wire::handover::{self, AT_ONCE, Label, ROOM};
 
 use crate::say;
@@ -111,28 +112,60 @@ fn labels(told: &[u8], count: usize) -> Option<Vec<Label>> {
     (0..count).map(|_| next()).collect()
 }
 
+/// What a line wants of a socket.
+struct Wanted<'w> {
+    address: &'w Listen,
+    interface: Option<&'w str>,
+    namespace: Option<base::netns::Namespace>,
+    v6only: Option<bool>,
+    stream: bool,
+}
+
 impl Inherited {
     /// The socket for a `bind` line, if there is one: same address, same interface, same kind.
     pub fn take(&mut self, bind: &Bind, options: &ListenOptions) -> Option<Listener> {
-        let wanted = net::listen(&bind.address)?;
-        let at = self.0.iter().position(|(_, bound, label)| fits(bind, &wanted, bound, label))?;
-        let (fd, ..) = self.0.swap_remove(at);
+        let fd = self.find(&Wanted {
+            address: &bind.address,
+            interface: bind.interface.as_deref(),
+            namespace: bind.namespace,
+            v6only: bind.v6only,
+            stream: true,
+        })?;
         Listener::adopt(fd, options).ok()
+    }
+
+    /// The same for a `dgram-bind` line.
+    pub fn take_datagrams(&mut self, dgram: &Dgram) -> Option<SharedDatagram> {
+        let fd = self.find(&Wanted {
+            address: &dgram.address,
+            interface: dgram.interface.as_deref(),
+            namespace: dgram.namespace,
+            v6only: dgram.v6only,
+            stream: false,
+        })?;
+        SharedDatagram::adopt(fd).ok()
+    }
+
+    fn find(&mut self, wanted: &Wanted<'_>) -> Option<OwnedFd> {
+        let addr = net::listen(wanted.address)?;
+        let at = self.0.iter().position(|(_, bound, label)| fits(wanted, &addr, bound, label))?;
+        Some(self.0.swap_remove(at).0)
     }
 }
 
-fn fits(bind: &Bind, wanted: &Addr, bound: &Bound, label: &Label) -> bool {
-    let interface = bind.interface.as_deref().unwrap_or_default().as_bytes();
-    let same = match (&bound.addr, wanted) {
+fn fits(wanted: &Wanted<'_>, addr: &Addr, bound: &Bound, label: &Label) -> bool {
+    let interface = wanted.interface.unwrap_or_default().as_bytes();
+    let same = match (&bound.addr, addr) {
         (Addr::Unix(there), Addr::Unix(wanted)) => there == wanted || was_renamed(there, wanted),
         (there, wanted) => there == wanted,
     };
-    let takes_v4 = match &bind.address {
-        Listen::Tcp(a) if a.is_ipv6() => bind.v6only.is_none_or(|only| only == bound.v6only),
+    let takes_v4 = match wanted.address {
+        Listen::Tcp(a) if a.is_ipv6() => wanted.v6only.is_none_or(|only| only == bound.v6only),
         _ => true,
     };
-    let namespace = bind.namespace.map_or("", |n| n.name()).as_bytes();
-    same && bound.stream && takes_v4 && label.namespace == namespace && label.interface == interface
+    let namespace = wanted.namespace.map_or("", |n| n.name()).as_bytes();
+    let kind = bound.stream == wanted.stream;
+    same && kind && takes_v4 && label.namespace == namespace && label.interface == interface
 }
 
 /// Whether a socket was bound under a temporary name (`path.PID.tmp`) that became this path.

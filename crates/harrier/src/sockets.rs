@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::forward::Doors;
 use engine::run::{self, Opened};
-use engine::worker::Exposed;
+use engine::worker::{Exposed, ExposedSocket};
 use engine::{Shared, listener, net};
 use program::address::Listen;
 use program::forward::Dgram;
@@ -43,7 +43,7 @@ impl Sockets {
     /// Those that another process may ask for: of frontends, of the runtime API, of peers.
     pub fn exposed(&self, program: &Program) -> Vec<Exposed> {
         let expose = |bind: &Bind, listener: &Listener| Exposed {
-            listener: listener.downgrade(),
+            socket: ExposedSocket::Listener(listener.downgrade()),
             address: bind.address.clone(),
             interface: bind.interface.clone(),
             namespace: bind.namespace,
@@ -66,7 +66,23 @@ impl Sockets {
             .chain(of_peers)
             .filter(|(b, _)| listens(b))
             .map(|(b, l)| expose(b, l))
+            .chain(self.exposed_datagrams(program))
             .collect()
+    }
+}
+
+impl Sockets {
+    fn exposed_datagrams<'s>(&'s self, program: &'s Program) -> impl Iterator<Item = Exposed> + 's {
+        self.forwards.datagrams.iter().filter_map(|(section, line, receiver)| {
+            let dgram = program.forwards.get(*section)?.datagrams.get(*line)?;
+            Some(Exposed {
+                socket: ExposedSocket::Datagram(receiver.downgrade()),
+                address: dgram.address.clone(),
+                interface: dgram.interface.clone(),
+                namespace: dgram.namespace,
+                threads: dgram.threads,
+            })
+        })
     }
 }
 
@@ -139,7 +155,7 @@ fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) 
     for (section, forward) in program.forwards.iter().enumerate() {
         let whose = format!("frontend {}", forward.name);
         for (line, bind) in forward.binds.iter().enumerate() {
-            let backlog = bind.backlog.or(forward.backlog).unwrap_or(forward.maxconn.clamp(128, 4096));
+            let backlog = forward.backlog_of(bind);
             let handed = inherited.take(bind, &options(global, bind, backlog));
             match handed.map_or_else(|| listen(global, bind, backlog), Ok) {
                 Ok(listener) => doors.listeners.push((section, line, listener)),
@@ -155,8 +171,9 @@ fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) 
                 recv_buffer: global.tune.rcvbuf_frontend.map(|bytes| bytes as usize),
                 ..ListenOptions::default()
             };
-            match engine::forward::open(dgram, options) {
-                Ok(socket) => doors.datagrams.push((section, line, socket.into())),
+            let handed = inherited.take_datagrams(dgram);
+            match handed.map_or_else(|| engine::forward::open(dgram, options), Ok) {
+                Ok(socket) => doors.datagrams.push((section, line, socket)),
                 Err(e) => {
                     complete = false;
                     complain_datagrams(dgram, &whose, &e);

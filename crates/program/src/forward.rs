@@ -49,6 +49,13 @@ pub struct Forward {
     pub host: HostRule,
 }
 
+impl Forward {
+    /// How many connections may wait to be accepted from a line.
+    pub fn backlog_of(&self, bind: &Bind) -> u32 {
+        bind.backlog.or(self.backlog).unwrap_or(self.maxconn.clamp(128, 4096))
+    }
+}
+
 /// A socket that datagrams come to.
 pub struct Dgram {
     /// Where: an IP address, or a Unix socket.

@@ -14,7 +14,6 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::addr::Addr;
 use crate::driver::{self, Handle, Interest};
-use crate::listen::ListenOptions;
 use crate::source::{Side, ready as bit};
 use crate::worker;
 
@@ -38,16 +37,8 @@ impl Datagram {
         driver::datagram(addr, true).map(Datagram::of)
     }
 
-    /// A socket bound to `addr` that other sockets may share the address with.
-    ///
-    /// # Errors
-    /// EADDRINUSE, EMFILE, ...
-    pub fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Datagram> {
-        driver::receiver(addr, options).map(Datagram::of)
-    }
-
     /// Takes over a socket that other workers receive from, too: a datagram wakes one of them.
-    pub fn shared(fd: OwnedFd) -> Datagram {
+    pub(crate) fn shared(fd: OwnedFd) -> Datagram {
         Datagram { handle: fd.into(), source: Cell::new(None), shared: true, here: PhantomData }
     }
 
@@ -142,6 +133,17 @@ impl Datagram {
         })
     }
 
+    /// Is not told of datagrams until somebody wants to receive again.
+    pub(crate) fn rest(&self) {
+        let Some(source) = self.source.take() else { return };
+        let _ = worker::try_with(|w| {
+            let token = w.sources.borrow().token(source);
+            w.sources.borrow_mut().remove(source);
+            // Others may hold the socket open, so closing it would not end the registration.
+            self.shared.then(|| w.driver.deregister(&self.handle, token))
+        });
+    }
+
     /// The address it is bound to.
     ///
     /// # Errors
@@ -161,9 +163,7 @@ impl Datagram {
 
 impl Drop for Datagram {
     fn drop(&mut self) {
-        if let Some(source) = self.source.get() {
-            worker::try_with(|w| w.sources.borrow_mut().remove(source));
-        }
+        self.rest();
     }
 }
 

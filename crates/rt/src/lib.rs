@@ -30,6 +30,7 @@ mod quay;
 mod ranks;
 mod recycle;
 mod runtime;
+mod shared_datagram;
 pub mod sim;
 mod socket;
 mod sockinfo;
@@ -60,6 +61,7 @@ pub use runtime::{
     measure_waits, nice, peers, queued, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait,
     watched, worker_count, worker_index, worker_stats, yield_now,
 };
+pub use shared_datagram::{Inlet, SharedDatagram, WeakDatagram};
 pub use socket::{Detached, Socket};
 pub use sockinfo::{PeerCredentials, TcpInfo};
 pub use sockopt::{ConnectOptions, Keepalive};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::fleet::Held;
@@ -162,6 +163,27 @@ impl Reply {
     }
 }
 
+/// Something that takes connections, or messages.
+pub struct FrontAt {
+    /// Which section it is.
+    pub whose: Whose,
+    /// What it does now.
+    pub state: Arc<model::Proxy>,
+    /// Whether anybody can come to it.
+    pub has_sockets: bool,
+    /// It was never started.
+    pub disabled: bool,
+}
+
+/// Sections that take connections, by their place in the program.
+#[derive(Clone, Copy, Debug)]
+pub enum Whose {
+    /// A proxy.
+    Proxy(u32),
+    /// A `log-forward` section.
+    Forward(usize),
+}
+
 /// A command being run.
 pub struct Call<'c> {
     /// The worker that runs it.
@@ -197,15 +219,32 @@ impl Call<'_> {
         find_proxy(self.shared(), name, |p| p.is_backend)
     }
 
-    /// The frontend that argument 0 names.
+    /// The frontend, or `log-forward` section, that argument 0 names.
     ///
     /// # Errors
     /// What the runtime API says of a name that is missing or not known.
-    pub fn frontend(&self) -> Result<(u32, Held<'_, Proxy>), Refusal> {
-        if self.arg(0).is_empty() {
+    pub fn frontend(&self) -> Result<FrontAt, Refusal> {
+        let name = self.arg(0);
+        if name.is_empty() {
             return Err("A frontend name is expected.".into());
         }
-        find_proxy(self.shared(), self.arg(0), |p| p.is_frontend).ok_or("No such frontend.".into())
+        if let Some((index, proxy)) = find_proxy(self.shared(), name, |p| p.is_frontend) {
+            return Ok(FrontAt {
+                whose: Whose::Proxy(index),
+                state: proxy.state.clone(),
+                has_sockets: !proxy.binds.is_empty(),
+                disabled: proxy.disabled,
+            });
+        }
+        let forwards = self.shared().program.forwards.iter().enumerate();
+        let found = forwards.into_iter().find(|(_, forward)| *forward.name == *name);
+        let (index, forward) = found.ok_or("No such frontend.")?;
+        Ok(FrontAt {
+            whose: Whose::Forward(index),
+            state: forward.state.clone(),
+            has_sockets: !forward.binds.is_empty() || !forward.datagrams.is_empty(),
+            disabled: false,
+        })
     }
 
     /// The server that argument 0 names as `backend/server`.

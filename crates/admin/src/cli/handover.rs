@@ -27,7 +27,7 @@ pub async fn answer(worker: &Worker, socket: &Socket, client: &Client) {
         .filter_map(|e| {
             let interface = e.interface.as_deref().unwrap_or_default().as_bytes().to_vec();
             let namespace = e.namespace.map(|n| n.name().as_bytes().to_vec()).unwrap_or_default();
-            Some((e.listener.hand_over()?, Label { namespace, interface }))
+            Some((e.socket.hand_over()?, Label { namespace, interface }))
         })
         .collect();
     if socket.send_all(&handover::number(sockets.len())).await.is_err() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::proxy::FrontState;
 
-use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::call::{Call, Outcome, Reply, Whose};
 use crate::cli::table::Command;
 use crate::gather::tell_all;
 use program::listener::Level;
@@ -36,9 +36,13 @@ pub const COMMANDS: &[Command] = &[
     ),
 ];
 
-fn note(call: &Call<'_>, proxy: u32, text: &str) {
+fn note(call: &Call<'_>, whose: Whose, text: &str) {
+    let level = program::log::level::WARNING;
     engine::lines::console(&call.worker, "WARNING", text);
-    engine::lines::proxy_line(&call.worker, proxy, program::log::level::WARNING, text);
+    match whose {
+        Whose::Proxy(index) => engine::lines::proxy_line(&call.worker, index, level, text),
+        Whose::Forward(index) => engine::lines::forward_line(&call.worker, index, level, text),
+    }
     wake();
 }
 
@@ -54,18 +58,18 @@ fn wake() {
 /// them at once.
 pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
-        let (index, proxy) = call.frontend()?;
-        let front = &proxy.state.front;
+        let at = call.frontend()?;
+        let front = &at.state.front;
         match front.state() {
             FrontState::Stopped => return Err("Frontend was previously shut down, cannot disable.".into()),
             FrontState::Paused => return Err("All sockets are already disabled.".into()),
             // A frontend without sockets has none that is enabled.
-            FrontState::Open if proxy.binds.is_empty() => {
+            FrontState::Open if !at.has_sockets => {
                 return Err("All sockets are already disabled.".into());
             }
             FrontState::Open => front.set_state(FrontState::Paused),
         }
-        note(call, index, &format!("Paused frontend {}.", proxy.name));
+        note(call, at.whose, &format!("Paused frontend {}.", at.state.name));
         until_all(|| front.holding.load(Relaxed) == 0 || front.state() != FrontState::Paused).await;
         Ok(Reply::Done)
     })
@@ -85,10 +89,10 @@ async fn until_all(done: impl Fn() -> bool) {
 /// `enable frontend`: the answer comes when its ports are had again, or not.
 pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
-        let (index, proxy) = call.frontend()?;
-        let front = &proxy.state.front;
+        let at = call.frontend()?;
+        let front = &at.state.front;
         match front.state() {
-            state if state == FrontState::Stopped || proxy.disabled => {
+            state if state == FrontState::Stopped || at.disabled => {
                 return Err("Frontend was previously shut down, cannot enable.".into());
             }
             FrontState::Paused => front.set_state(FrontState::Open),
@@ -100,7 +104,7 @@ pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome
             let text = "Failed to resume frontend, check logs for precise cause (port conflict?).";
             return Err(text.into());
         }
-        note(call, index, &format!("Resumed frontend {}.", proxy.name));
+        note(call, at.whose, &format!("Resumed frontend {}.", at.state.name));
         Ok(Reply::Done)
     })
 }
@@ -108,20 +112,27 @@ pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome
 /// `shutdown frontend`: for good. The answer comes when its sockets are closed.
 pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
-        let (index, proxy) = call.frontend()?;
-        let front = &proxy.state.front;
+        let at = call.frontend()?;
+        let front = &at.state.front;
         if front.state() == FrontState::Stopped {
             return Err("Frontend was already shut down.".into());
         }
         front.set_state(FrontState::Stopped);
-        if proxy.binds.is_empty() {
+        if !at.has_sockets {
             // Nothing ended that anybody could have come to.
             return Ok(Reply::Done);
         }
-        let (ours, theirs) = (&front.counters, &proxy.state.back.counters);
+        let (ours, theirs) = (&front.counters, &at.state.back.counters);
         let (ours, theirs) = (ours.sum(|c| &c.sessions), theirs.sum(|c| &c.sessions));
-        let text = format!("Proxy {} stopped (cumulated conns: FE: {ours}, BE: {theirs}).", proxy.name);
-        note(call, index, &text);
+        let text = format!("Proxy {} stopped (cumulated conns: FE: {ours}, BE: {theirs}).", at.state.name);
+        match at.whose {
+            Whose::Proxy(_) => note(call, at.whose, &text),
+            // Its own targets hear nothing of that, as in HAProxy.
+            Whose::Forward(_) => {
+                engine::lines::console(&call.worker, "WARNING", &text);
+                wake();
+            }
+        }
         until_all(|| front.holding.load(Relaxed) == 0).await;
         Ok(Reply::Done)
     })

@@ -44,14 +44,14 @@ fn wake_listeners() {
 
 /// `set maxconn frontend <frontend> <limit>`.
 pub fn frontend(call: &mut Call<'_>) -> Outcome {
-    let (_, proxy) = call.frontend()?;
+    let front = call.frontend()?;
     if call.arg(1).is_empty() {
         return Err("Integer value expected.".into());
     }
     let limit = lenient(call.arg(1));
     let limit = u32::try_from(limit).ok().filter(|n| *n <= i32::MAX as u32);
     let limit = limit.ok_or(Refusal::from("Value out of range."))?;
-    proxy.state.front.maxconn.store(limit, Relaxed);
+    front.state.front.maxconn.store(limit, Relaxed);
     wake_listeners();
     Ok(Reply::Done)
 }

@@ -75,6 +75,10 @@ fn proxy_id(call: &Call<'_>, word: &str) -> Result<Option<u32>, Refusal> {
         Some(n) => Ok(u32::try_from(n).ok()),
         None => {
             let found = find_proxy(call.shared(), word, |_| true);
+            if found.is_none() && call.shared().program.forwards.iter().any(|f| *f.name == *word) {
+                // There is such a thing, and it has no statistics.
+                return Ok(Some(u32::MAX));
+            }
             found.map(|(_, p)| Some(p.state.id)).ok_or("No such proxy.".into())
         }
     }

@@ -3,15 +3,14 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
+use model::proxy::FrontState;
 use program::forward::Dgram;
-use rt::{Addr, Buf, Datagram, ListenOptions};
+use rt::{Addr, Buf, ListenOptions, SharedDatagram};
 
-use super::{REST, arrived};
+use super::{REST, Share, arrived};
 use crate::worker::Worker;
 
 /// As many messages are taken before others have their turn.
@@ -21,7 +20,7 @@ const ROW: u32 = 64;
 ///
 /// # Errors
 /// What the system says.
-pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<OwnedFd> {
+pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<SharedDatagram> {
     use program::address::Listen;
     let options = ListenOptions {
         transparent: dgram.transparent,
@@ -31,12 +30,12 @@ pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<OwnedFd> {
         ..options
     };
     if let Listen::Fd(fd) = dgram.address {
-        return rt::sys::inherited(fd);
+        return SharedDatagram::adopt(rt::sys::inherited(fd)?);
     }
     let Some(addr) = crate::net::listen(&dgram.address) else {
         return Err(io::ErrorKind::Unsupported.into());
     };
-    Datagram::listen(&addr, &options)?.into_fd()
+    SharedDatagram::bind(&addr, &options)
 }
 
 /// The text of the address that sent last: most messages come from the same one.
@@ -58,28 +57,32 @@ impl Sender {
     }
 }
 
-/// Receives until the process stops.
-pub(super) async fn receive(worker: Rc<Worker>, section: usize, socket: OwnedFd) {
-    let socket = Datagram::shared(socket);
+/// Receives until the process stops or the section is shut down.
+pub(super) async fn receive(worker: Rc<Worker>, section: usize, line: usize, receiver: SharedDatagram) {
+    let (Ok(socket), Some(share)) = (receiver.attach(), Share::begin(&worker, section)) else { return };
     let program = worker.shared.program.clone();
     let Some(forward) = program.forwards.get(section) else { return };
-    let process = &program.world.process;
+    let Some(dgram) = forward.datagrams.get(line) else { return };
     let mut sender = Sender::default();
     let (mut buf, mut row) = (None, 0);
-    loop {
+    while !share.is_over() {
+        if share.state() == FrontState::Paused {
+            share.pause(&dgram.address, || socket.suspend(), || socket.restore()).await;
+            continue;
+        }
         let next = poll_fn(|cx| {
             let received = socket.poll_recv(cx, buf.get_or_insert_with(Buf::new).spare_mut());
             if received.is_pending() {
                 // A socket at rest holds no buffer.
                 buf = None;
-                if worker.stop.poll_changed(cx) && process.stopping.load(Relaxed) {
+                if worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused) {
                     return Poll::Ready(None);
                 }
             }
             received.map(Some)
         });
         match next.await {
-            None => return,
+            None => continue,
             Some(Ok((bytes, from))) => {
                 let filled = buf.as_mut().map(|buf: &mut Buf| {
                     buf.advance(bytes);

@@ -7,17 +7,22 @@
 mod datagrams;
 mod streams;
 
-use std::os::fd::OwnedFd;
+use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
 use std::time::Duration;
 
+use model::proxy::{Front, FrontState};
+use program::address::Listen;
 use program::forward::Forward;
-use rt::Listener;
+use rt::{Listener, SharedDatagram};
 use wire::syslog::Message;
 
 use crate::sinks::Relayed;
 use crate::worker::Worker;
+use crate::{lines, listener};
 
 pub use datagrams::open;
 
@@ -30,7 +35,7 @@ pub struct Doors {
     /// Those for streams: section, `bind` line, socket.
     pub listeners: Vec<(usize, usize, Listener)>,
     /// Those for datagrams: section, `dgram-bind` line, socket.
-    pub datagrams: Vec<(usize, usize, Arc<OwnedFd>)>,
+    pub datagrams: Vec<(usize, usize, SharedDatagram)>,
 }
 
 /// Starts this worker's share of the sockets.
@@ -45,10 +50,89 @@ pub fn start(worker: &Rc<Worker>, doors: Doors) {
     }
     for (section, line, socket) in doors.datagrams {
         let dgram = program.forwards.get(section).and_then(|f| f.datagrams.get(line));
-        if dgram.is_some_and(|dgram| mine(dgram.threads))
-            && let Ok(own) = socket.try_clone()
+        if dgram.is_some_and(|dgram| mine(dgram.threads)) {
+            rt::spawn(datagrams::receive(worker.clone(), section, line, socket));
+        }
+    }
+}
+
+/// This worker's share in a socket of a section: counted as long as it has its port, for whoever disables the
+/// section or shuts it down.
+struct Share {
+    worker: Rc<Worker>,
+    section: usize,
+}
+
+impl Share {
+    /// `None`: there is no such section.
+    fn begin(worker: &Rc<Worker>, section: usize) -> Option<Share> {
+        worker.shared.program.forwards.get(section)?.state.front.holding.fetch_add(1, Relaxed);
+        Some(Share { worker: worker.clone(), section })
+    }
+
+    fn front(&self) -> Option<&Front> {
+        self.worker.shared.program.forwards.get(self.section).map(|forward| &forward.state.front)
+    }
+
+    fn state(&self) -> FrontState {
+        self.front().map_or(FrontState::Stopped, Front::state)
+    }
+
+    /// Whether nothing comes in any more.
+    fn is_over(&self) -> bool {
+        let process = &self.worker.shared.program.world.process;
+        process.stopping.load(Relaxed) || self.state() == FrontState::Stopped
+    }
+
+    /// A disabled section gives up its ports until it is enabled again.
+    async fn pause(
+        &self,
+        address: &Listen,
+        suspend: impl FnOnce() -> io::Result<()>,
+        restore: impl FnOnce() -> io::Result<()>,
+    ) {
+        let Some(front) = self.front() else { return };
+        front.away.fetch_add(1, Relaxed);
+        if let Err(e) = suspend() {
+            self.tell(&format!("Cannot pause {}: {e}.", self.name()));
+        }
+        front.holding.fetch_sub(1, Relaxed);
+        poll_fn(|cx| {
+            let _ = self.worker.stop.poll_changed(cx);
+            if self.state() == FrontState::Paused && !self.is_over() {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        })
+        .await;
+        front.holding.fetch_add(1, Relaxed);
+        let ends = self.is_over() || self.state() == FrontState::Paused;
+        if !ends
+            && let Err(e) = restore()
+            && front.pause_again()
         {
-            rt::spawn(datagrams::receive(worker.clone(), section, own));
+            self.tell(&listener::busy(address, self.name(), &e));
+            // Those that have their ports give them up again.
+            crate::worker::on_all(&self.worker, |w| w.stop.raise());
+        }
+        front.away.fetch_sub(1, Relaxed);
+    }
+
+    fn name(&self) -> &str {
+        self.worker.shared.program.forwards.get(self.section).map_or("", |forward| &forward.name)
+    }
+
+    fn tell(&self, text: &str) {
+        lines::console(&self.worker, "WARNING", text);
+        lines::forward_line(&self.worker, self.section, program::log::level::WARNING, text);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if let Some(front) = self.front() {
+            front.holding.fetch_sub(1, Relaxed);
         }
     }
 }

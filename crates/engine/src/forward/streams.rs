@@ -9,11 +9,12 @@ use farm::secure;
 use link::timed;
 use link::{handshake, header, transport::Transport};
 use model::Peer;
+use model::proxy::FrontState;
 use program::forward::Forward;
 use rt::{Buf, Listener, Socket, Timer};
 use tls::Handshake;
 
-use super::{REST, arrived};
+use super::{REST, Share, arrived};
 use crate::applets::{AppletDoor, AppletEnd, AppletKind};
 use crate::worker::{Worker, enter_applet};
 
@@ -89,18 +90,25 @@ impl Drop for Accepting {
     }
 }
 
-/// Accepts connections until the process stops.
+/// Accepts connections until the process stops or the section is shut down.
 pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, listener: Listener) {
-    let Ok(acceptor) = listener.attach() else { return };
+    let (Ok(acceptor), Some(share)) = (listener.attach(), Share::begin(&worker, section)) else { return };
     drop(listener);
+    let program = worker.shared.program.clone();
+    let Some(forward) = program.forwards.get(section) else { return };
+    let Some(bind) = forward.binds.get(line) else { return };
+    let backlog = forward.backlog_of(bind);
     let _accepting = Accepting::begin(&worker);
     let process = &worker.shared.program.world.process;
-    let stopping = || process.stopping.load(Relaxed);
-    while !stopping() {
+    while !share.is_over() {
+        if share.state() == FrontState::Paused || acceptor.is_suspended() {
+            share.pause(&bind.address, || acceptor.suspend(), || acceptor.restore(backlog)).await;
+            continue;
+        }
         // Whoever is accepted has a place already; while nobody comes the place is others'.
         let next = poll_fn(|cx| {
-            if worker.stop.poll_changed(cx) && stopping() {
-                return Poll::Ready(Next::Stop);
+            if worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused) {
+                return Poll::Ready(Next::Called);
             }
             let Some(room) = Room::enter(&worker, section, line) else { return Poll::Ready(Next::Full) };
             match acceptor.poll_accept(cx) {
@@ -110,16 +118,17 @@ pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, list
             }
         });
         match next.await {
-            Next::Stop => return,
+            Next::Called => {}
             Next::Came(room, socket, from) => {
                 process.counters.of(worker.index).connections.inc();
                 process.conn_rate.add(rt::now().as_millis());
+                forward.state.front.counters.of(worker.index).sessions.inc();
                 let peer = link::address::peer(from.as_ref());
                 rt::spawn(serve(room, socket, peer));
             }
             Next::Full => {
                 let _ = acceptor.pause();
-                wait_for_room(&worker).await;
+                wait_for_room(&worker, &share).await;
                 let _ = acceptor.resume();
             }
             Next::Failed => rt::sleep(REST).await,
@@ -133,16 +142,16 @@ enum Next {
     Failed,
     /// There is no place for one more.
     Full,
-    Stop,
+    /// The section is disabled or ends.
+    Called,
 }
 
 /// Waits until somebody leaves on this worker, for others a while, or for the end of the process.
-async fn wait_for_room(worker: &Worker) {
-    let process = &worker.shared.program.world.process;
+async fn wait_for_room(worker: &Worker, share: &Share) {
     let seen = worker.freed.count();
     let mut timer = Timer::at(rt::now() + REST);
     poll_fn(|cx| {
-        let over = worker.stop.poll_changed(cx) && process.stopping.load(Relaxed);
+        let over = worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused);
         if over || worker.freed.poll_raised_since(seen, cx) {
             return Poll::Ready(());
         }

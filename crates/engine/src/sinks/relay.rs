@@ -11,6 +11,7 @@ use super::frame::{self, Stamp};
 use super::send::{Sinks, is_sampled};
 
 /// A message and whom it came from.
+#[derive(Clone, Copy)]
 pub struct Relayed<'r> {
     /// The message.
     pub message: Message<'r>,
@@ -42,6 +43,10 @@ impl Sinks {
 
     fn write(&self, forward: &Forward, target: &Target, relayed: &Relayed<'_>, level: u8, out: &mut Vec<u8>) {
         let program = self.program();
+        // Of a profile only its tag counts here, as in HAProxy: the message is another's.
+        let profile = target.profile.and_then(|at| program.log_profiles.get(at as usize));
+        let tag = profile.and_then(|p| p.tag.as_deref()).map_or(relayed.message.tag, str::as_bytes);
+        let relayed = &Relayed { message: Message { tag, ..relayed.message }, ..*relayed };
         let ring = match program.sinks.get(target.sink) {
             Some(Sink::Ring(index)) => program.rings.get(*index),
             _ => None,

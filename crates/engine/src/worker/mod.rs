@@ -24,7 +24,7 @@ use crate::sinks::Sinks;
 pub mod service;
 mod shared;
 
-pub use shared::{Exposed, Reloaded, Reloader, Shared};
+pub use shared::{Exposed, ExposedSocket, Reloaded, Reloader, Shared};
 
 /// Bad messages that a worker keeps.
 const MOST_BAD: usize = 8;

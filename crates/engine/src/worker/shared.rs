@@ -40,10 +40,29 @@ pub struct Shared {
     pub started_at: rt::Wall,
 }
 
+/// A socket that this does not keep open.
+#[derive(Clone)]
+pub enum ExposedSocket {
+    /// For streams.
+    Listener(rt::WeakListener),
+    /// For datagrams.
+    Datagram(rt::WeakDatagram),
+}
+
+impl ExposedSocket {
+    /// A copy of the descriptor for another process, if the socket is still open.
+    pub fn hand_over(&self) -> Option<std::os::fd::OwnedFd> {
+        match self {
+            ExposedSocket::Listener(listener) => listener.hand_over(),
+            ExposedSocket::Datagram(receiver) => receiver.hand_over(),
+        }
+    }
+}
+
 /// A listening socket that another process may ask for.
 pub struct Exposed {
     /// The socket, which this does not keep open.
-    pub listener: rt::WeakListener,
+    pub socket: ExposedSocket,
     /// The interface it is bound to.
     pub interface: Option<Box<str>>,
     /// The network namespace it is in.

@@ -4,7 +4,7 @@
 use engine::Shared;
 use engine::listener::backlog;
 use engine::run::Opened;
-use engine::worker::{Exposed, Moves};
+use engine::worker::{Exposed, ExposedSocket, Moves};
 use model::proxy::FrontState;
 use program::{Bind, Global, Program, Proxy};
 use rt::{Listener, WeakListener};
@@ -102,14 +102,14 @@ impl Doors {
                 e.address == bind.address && e.namespace == bind.namespace && e.threads == bind.threads
             };
             let found = before.exposed.iter().find(same);
-            found.map(|e| e.listener.clone())
+            found.map(|e| e.socket.clone())
         };
         let shown = self.shown.iter().filter(|(bind, _)| listens(bind));
         let of = |(bind, new): &(Bind, Option<WeakListener>)| {
-            let listener = new.clone().or_else(|| known(bind))?;
+            let socket = new.clone().map(ExposedSocket::Listener).or_else(|| known(bind))?;
             let (interface, address) = (bind.interface.clone(), bind.address.clone());
             let (namespace, threads) = (bind.namespace, bind.threads);
-            Some(Exposed { listener, interface, address, namespace, threads })
+            Some(Exposed { socket, interface, address, namespace, threads })
         };
         shown.filter_map(of).collect()
     }

@@ -340,14 +340,6 @@ pub(crate) fn datagram(addr: &Addr, bind: bool) -> io::Result<Handle> {
     datagram::open(addr, bind).map(Handle::from)
 }
 
-/// A socket of the kernel's, or of a simulated world, that receives datagrams.
-pub(crate) fn receiver(addr: &Addr, options: &ListenOptions) -> io::Result<Handle> {
-    if sim::is_active() {
-        return ops::datagram_socket(addr).map(Handle);
-    }
-    crate::listen::receive(addr, options).map(Handle::from)
-}
-
 pub(crate) fn connect_datagram(handle: &Handle, peer: &Addr) -> io::Result<()> {
     if handle.is_sim() {
         return ops::connect_datagram(handle.0, peer);
