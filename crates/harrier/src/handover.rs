@@ -135,7 +135,7 @@ impl Inherited {
     }
 
     /// The same for a `dgram-bind` line.
-    pub fn take_datagrams(&mut self, dgram: &Dgram) -> Option<SharedDatagram> {
+    pub fn take_datagrams(&mut self, dgram: &Dgram, recv_buffer: Option<usize>) -> Option<SharedDatagram> {
         let fd = self.find(&Wanted {
             address: &dgram.address,
             interface: dgram.interface.as_deref(),
@@ -143,7 +143,7 @@ impl Inherited {
             v6only: dgram.v6only,
             stream: false,
         })?;
-        SharedDatagram::adopt(fd).ok()
+        SharedDatagram::adopt(fd, recv_buffer).ok()
     }
 
     fn find(&mut self, wanted: &Wanted<'_>) -> Option<OwnedFd> {

@@ -171,7 +171,7 @@ fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) 
                 recv_buffer: global.tune.rcvbuf_frontend.map(|bytes| bytes as usize),
                 ..ListenOptions::default()
             };
-            let handed = inherited.take_datagrams(dgram);
+            let handed = inherited.take_datagrams(dgram, options.recv_buffer);
             match handed.map_or_else(|| engine::forward::open(dgram, options), Ok) {
                 Ok(socket) => doors.datagrams.push((section, line, socket)),
                 Err(e) => {

@@ -78,11 +78,14 @@ impl SharedDatagram {
         listen::receive(addr, options).map(SharedDatagram::of)
     }
 
-    /// Takes a bound socket over.
+    /// Takes a bound socket over, and sets the size of its buffer if one is wanted.
     ///
     /// # Errors
-    /// If the descriptor can't be made non-blocking.
-    pub fn adopt(fd: OwnedFd) -> io::Result<SharedDatagram> {
+    /// If the descriptor can't be made non-blocking, or has no such buffer.
+    pub fn adopt(fd: OwnedFd, recv_buffer: Option<usize>) -> io::Result<SharedDatagram> {
+        if let Some(bytes) = recv_buffer {
+            socket2::SockRef::from(&fd).set_recv_buffer_size(bytes)?;
+        }
         rustix::io::ioctl_fionbio(&fd, true)?;
         rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
         Ok(SharedDatagram::of(fd))

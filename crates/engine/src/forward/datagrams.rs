@@ -30,7 +30,7 @@ pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<SharedDatagram>
         ..options
     };
     if let Listen::Fd(fd) = dgram.address {
-        return SharedDatagram::adopt(rt::sys::inherited(fd)?);
+        return SharedDatagram::adopt(rt::sys::inherited(fd)?, options.recv_buffer);
     }
     let Some(addr) = crate::net::listen(&dgram.address) else {
         return Err(io::ErrorKind::Unsupported.into());
