@@ -141,7 +141,7 @@ pub fn severity_output(call: &mut Call<'_>) -> Outcome {
         "string" => Severity::String,
         _ => return Err("one of 'none', 'number', 'string' is a required argument".into()),
     };
-    Ok(Reply::Done)
+    Ok(done(call.arg(1)))
 }
 
 /// `set timeout cli`: seconds unless a unit is given.

@@ -54,8 +54,8 @@ pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
                     let tune = &hub.worker.shared.program.global.tune;
                     if let Some((socket, input)) = admin::cli::begin(socket, &bind, tune).await {
                         let secure = bind.tls.is_some();
-                        let session =
-                            Session { hub: hub.clone(), client, target: Target::Master, input, secure };
+                        let (hub, target) = (hub.clone(), Target::Master);
+                        let session = Session { hub, client, target, input, secure, severity: None };
                         session.converse(socket).await;
                     }
                     clients.set(clients.get().saturating_sub(1));
@@ -78,7 +78,14 @@ struct Session {
     input: Vec<u8>,
     /// Its client speaks TLS, of which the next master will know nothing.
     secure: bool,
+    /// `set severity-output`: how workers mark their answers to single commands. Those of this process are
+    /// marked as the socket says, as in HAProxy.
+    severity: Option<String>,
 }
+
+/// What `set severity-output` takes.
+const SEVERITIES: [&str; 3] = ["none", "number", "string"];
+const NO_SEVERITY: &[u8] = b"one of 'none', 'number', 'string' is a required argument\n";
 
 /// What becomes of a connection after a command.
 #[derive(PartialEq, Eq)]
@@ -206,6 +213,15 @@ impl Session {
             "user" => self.client.level = Level::User,
             "quit" => return Some(Then::Leave),
             "prompt" => return Some(self.prompt_mode(socket, command).await),
+            "set" if words.get(1) == Some(&"severity-output") => {
+                match words.get(2).filter(|word| SEVERITIES.contains(word)) {
+                    Some(word) => self.severity = Some((*word).to_owned()),
+                    None => {
+                        let _ = socket.send_all(NO_SEVERITY).await;
+                        return Some(Then::SkipLine);
+                    }
+                }
+            }
             _ => return None,
         }
         Some(Then::Next)
@@ -324,7 +340,8 @@ impl Session {
         payload: Option<&(String, String)>,
     ) -> Then {
         let Some(worker) = self.reach(socket, pid).await else { return nobody(socket, pid).await };
-        let mut text = self.preamble() + command + "\n";
+        let severity = self.severity.as_ref().map(|word| format!("set severity-output {word} -;"));
+        let mut text = self.preamble() + &severity.unwrap_or_default() + command + "\n";
         append_payload(&mut text, payload);
         if worker.send_all(text.as_bytes()).await.is_err() {
             return nobody(socket, pid).await;
