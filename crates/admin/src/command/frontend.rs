@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::proxy::FrontState;
 
-use crate::cli::call::{Call, Outcome, Reply, Whose};
+use crate::cli::call::{Call, Outcome, Reply, Whose, severity};
 use crate::cli::table::Command;
 use crate::gather::tell_all;
 use program::listener::Level;
@@ -61,11 +61,11 @@ pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcom
         let at = call.frontend()?;
         let front = &at.state.front;
         match front.state() {
-            FrontState::Stopped => return Err("Frontend was previously shut down, cannot disable.".into()),
-            FrontState::Paused => return Err("All sockets are already disabled.".into()),
+            FrontState::Stopped => return nothing("Frontend was previously shut down, cannot disable."),
+            FrontState::Paused => return nothing("All sockets are already disabled."),
             // A frontend without sockets has none that is enabled.
             FrontState::Open if !at.has_sockets => {
-                return Err("All sockets are already disabled.".into());
+                return nothing("All sockets are already disabled.");
             }
             FrontState::Open => front.set_state(FrontState::Paused),
         }
@@ -73,6 +73,11 @@ pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcom
         until_all(|| front.holding.load(Relaxed) == 0 || front.state() != FrontState::Paused).await;
         Ok(Reply::Done)
     })
+}
+
+/// Tells that there is nothing to do.
+fn nothing(text: &'static str) -> Outcome {
+    Ok(Reply::Message(severity::NOTICE, text.into()))
 }
 
 /// How long it takes at most until all workers have seen what became of a frontend.
@@ -96,7 +101,7 @@ pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome
                 return Err("Frontend was previously shut down, cannot enable.".into());
             }
             FrontState::Paused => front.set_state(FrontState::Open),
-            _ => return Err("All sockets are already enabled.".into()),
+            _ => return nothing("All sockets are already enabled."),
         }
         wake();
         until_all(|| front.away.load(Relaxed) == 0 || front.state() != FrontState::Open).await;
@@ -115,7 +120,7 @@ pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
         let at = call.frontend()?;
         let front = &at.state.front;
         if front.state() == FrontState::Stopped {
-            return Err("Frontend was already shut down.".into());
+            return nothing("Frontend was already shut down.");
         }
         front.set_state(FrontState::Stopped);
         if !at.has_sockets {
