@@ -110,13 +110,13 @@ async fn exchange(worker: &Rc<Worker>, request: &Request) -> Option<Answer> {
         Scheme::Https => Some(program.tls.client(&program.global.client_tls)?),
     };
     let addr: Addr = match request.dst.as_deref() {
-        None => address::find(place.host, place.port, None).await?,
+        None => address::find(worker, place.host, place.port).await?,
         Some(dst) => match dst.strip_prefix("unix@").or(dst.starts_with('/').then_some(dst)) {
             Some(path) => Addr::Unix(path.as_bytes().to_vec()),
             None => {
                 let dst = dst.strip_prefix("ipv4@").or(dst.strip_prefix("ipv6@")).unwrap_or(dst);
                 let (host, port) = dst.rsplit_once(':')?;
-                address::find(host, port.parse().ok()?, None).await?
+                address::find_by_system(host, port.parse().ok()?).await?
             }
         },
     };

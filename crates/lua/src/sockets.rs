@@ -275,7 +275,7 @@ async fn resolve(host: &str, port: u16) -> Option<Addr> {
     if port == 0 {
         return None;
     }
-    address::find(host, port, None).await
+    address::find_by_system(host, port).await
 }
 
 async fn dial(worker: &Rc<Worker>, number: u64, host: &str, port: u16, tls: bool) -> Came {

@@ -364,14 +364,24 @@ pub struct Ocsp {
     pub retries: u32,
     /// `httpclient.timeout.connect`.
     pub connect: std::time::Duration,
-    /// `httpclient.resolvers.prefer`: whether addresses of IPv4 are taken first; `None`: as the system orders
-    /// them.
-    pub prefer_v4: Option<bool>,
+    /// `httpclient.resolvers.prefer`: whether addresses of IPv4 are taken first.
+    pub prefer_v4: bool,
+    /// `httpclient.resolvers.id`: the section that names are looked up by, by index of the program; `None`:
+    /// none are.
+    pub resolvers: Option<u32>,
 }
 
 impl Default for Ocsp {
     fn default() -> Ocsp {
         let connect = std::time::Duration::from_secs(5);
-        Ocsp { pace: Default::default(), disabled: false, proxy: None, retries: 3, connect, prefer_v4: None }
+        Ocsp {
+            pace: Default::default(),
+            disabled: false,
+            proxy: None,
+            retries: 3,
+            connect,
+            prefer_v4: false,
+            resolvers: None,
+        }
     }
 }

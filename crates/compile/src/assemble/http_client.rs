@@ -48,16 +48,21 @@ pub(crate) fn check(tls: &TlsGlobal, resolvers: &[Box<str>], notes: &mut Diagnos
         format!("{WHOSE} : {proxy} Signature Algorithm list to '{list}' {end}.")
     } else if let Some(list) = policy.curves.as_deref().filter(|l| odd_curve(l)) {
         format!("{WHOSE} : {proxy} curves list to '{list}' {end}.")
-    } else if let Some(name) = tls
-        .client_resolvers
-        .as_deref()
-        .filter(|n| *n != "default" && !resolvers.iter().any(|known| **known == **n))
-    {
+    } else if let Some(name) = tls.client_resolvers.as_deref().filter(|n| {
+        !tls.client_unresolved && *n != "default" && !resolvers.iter().any(|known| **known == **n)
+    }) {
         format!("Proxy '<OCSP-UPDATE>': Can't find resolvers section '{name}' for do-resolve action.")
     } else {
         return;
     };
     notes.push(refusal(Span::default(), text));
+}
+
+/// The section that the client looks names up by. Where `default` is not there, it looks none up.
+pub(crate) fn resolvers(tls: &TlsGlobal, known: &[Box<str>]) -> Option<u32> {
+    let name = tls.client_resolvers.as_deref().unwrap_or("default");
+    let at = known.iter().position(|section| **section == *name).filter(|_| !tls.client_unresolved)?;
+    u32::try_from(at).ok()
 }
 
 /// Whether no word can be the name of ciphers: all of those have capitals.

@@ -90,7 +90,7 @@ const IDLE: &[Idle] = &[
         "'$' expects either 'default-on' or 'force-off' but got '@'."),
     Idle(&["tune.lua.bool-sample-conversion"], Form::One(&["normal", "pre-3.1-bug"]), Missing::Wrong,
         "'$' expects either 'normal' or 'pre-3.1-bug' but got '@'."),
-    Idle(&["tune.lua.log.loggers", "httpclient.resolvers.disabled", "tune.sched.low-latency"], Form::One(SWITCH),
+    Idle(&["tune.lua.log.loggers", "tune.sched.low-latency"], Form::One(SWITCH),
         Missing::Wrong, "'$' expects either 'on' or 'off' but got '@'."),
     Idle(&["tune.lua.log.stderr"], Form::One(&["on", "auto", "off"]), Missing::Wrong,
         "'$' expects either 'on', 'auto', or 'off' but got '@'."),

@@ -96,16 +96,46 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| {
             s.at_most_one()?;
             let expects = format!("'{}' expects 'ipv4' or 'ipv6' as argument.", s.keyword());
-            g.tls.ocsp.prefer_v4 = Some(match s.word(expects.clone())?.text() {
+            g.tls.ocsp.prefer_v4 = match s.word(expects.clone())?.text() {
                 "ipv4" => true,
                 "ipv6" => false,
                 _ => return Err(s.fail(expects)),
-            });
+            };
             s.end()
         },
-        "Which addresses of a responder are taken first.",
+        "Which addresses calls of the process's own take first.",
         "httpclient.resolvers.prefer ipv4",
-    ),
+    )
+    .default("ipv6"),
+    entry(
+        "httpclient.resolvers.id",
+        |s, g| {
+            let name = s.next().map_or("", |w| w.text());
+            s.end()?;
+            g.tls.client_resolvers = Some(name.into());
+            Ok(())
+        },
+        "The section by which calls of the process's own look names up.",
+        "httpclient.resolvers.id default",
+    )
+    .default("default"),
+    entry(
+        "httpclient.resolvers.disabled",
+        |s, g| {
+            g.tls.client_unresolved = match s.next().map_or("", |w| w.text()) {
+                "on" => true,
+                "off" => false,
+                other => {
+                    let text = format!("'{}' expects either 'on' or 'off' but got '{other}'.", s.keyword());
+                    return Err(s.fail(text));
+                }
+            };
+            Ok(())
+        },
+        "Calls of the process's own look no names up.",
+        "httpclient.resolvers.disabled on",
+    )
+    .default("off"),
 ];
 
 /// `on` or `off`; HAProxy passes over anything else, with a warning.

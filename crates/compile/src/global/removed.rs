@@ -20,7 +20,6 @@ const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
 }
 
 const QUIC: &str = "It is about QUIC, which is not built yet.";
-const RESOLVERS: &str = "OCSP responders are looked up by the system.";
 const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
 const DH: &str = "Only key exchanges over elliptic curves are spoken here, so there are no such parameters.";
@@ -122,19 +121,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("tune.quic.listen", QUIC),
     vain("tune.quic.mem.tx-max", QUIC),
     vain("tune.quic.zero-copy-fwd-send", QUIC),
-    vain("httpclient.resolvers.disabled", RESOLVERS),
-    entry(
-        "httpclient.resolvers.id",
-        |s, g| {
-            let name = s.next().map_or("", syntax::Word::text);
-            s.end()?;
-            g.tls.client_resolvers = Some(name.into());
-            idle::arguments(s, g)
-        },
-        RESOLVERS,
-        "",
-    )
-    .idle(),
     vain("tune.peers.max-updates-at-once", "Updates for peers are sent as many at once as a buffer takes."),
     entry(
         "tune.takeover-other-tg-connections",

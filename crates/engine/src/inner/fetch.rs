@@ -42,7 +42,7 @@ pub async fn fetch(worker: &Worker, method: Method, name: &str, place: &Place<'_
         Scheme::Http => None,
         Scheme::Https => Some(program.tls.client(&program.global.client_tls).ok_or(Fault::Refused)?),
     };
-    let found = address::find(place.host, place.port, settings.prefer_v4).await;
+    let found = address::find(worker, place.host, place.port).await;
     let addr: Addr = found.ok_or(Fault::Refused)?;
     let host = address::bare(place.host).as_bytes();
     let path = if place.path.starts_with('/') { place.path.to_owned() } else { format!("/{}", place.path) };

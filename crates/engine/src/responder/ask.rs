@@ -45,7 +45,7 @@ pub(super) async fn ask(worker: &Worker, place: &Place<'_>, id: &[u8]) -> Asked 
     let mut story = Story::begin(request.line.clone());
     let found = match settings.proxy {
         Some(proxy) => Some(Addr::Inet(proxy)),
-        None => address::find(place.host, place.port, settings.prefer_v4).await,
+        None => address::find(worker, place.host, place.port).await,
     };
     let connector = connector(worker, place.scheme);
     let (Some(addr), Some(connector)) = (found, connector) else {

@@ -32,6 +32,8 @@ pub(crate) struct TlsGlobal {
     pub client_authorities: Option<Box<str>>,
     /// `httpclient.resolvers.id`.
     pub client_resolvers: Option<Box<str>>,
+    /// `httpclient.resolvers.disabled`.
+    pub client_unresolved: bool,
     /// `ssl-propquery`.
     pub property_query: Option<Box<str>>,
     /// `httpclient.ssl.verify`.
@@ -72,6 +74,7 @@ impl Default for TlsGlobal {
             forged: 1000,
             client_authorities: None,
             client_resolvers: None,
+            client_unresolved: false,
             property_query: None,
             client_verify: Verify::Required,
             phrase_command: Vec::new(),
