@@ -7,7 +7,9 @@ use syntax::{Diagnostic, Diagnostics, Section, Span};
 
 use crate::draft::{BindDraft, Draft, Kind, ServerDraft, TableDraft};
 use crate::statement::{Statement, Step, bracket};
-use crate::{bind, server, table};
+use crate::{bind, log, server, table};
+
+const LOGS_NOTHING: &str = "The listener of peers logs nothing, as in HAProxy.";
 
 /// A section while it is read.
 pub(crate) struct PeersDraft {
@@ -101,11 +103,10 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut PeersDraft, tables: &mut Vec<T
             p.disabled = false;
             Ok(())
         }
-        // The listener of peers logs only what is wrong with connections, which is not built.
+        // HAProxy reads these lines, too, and logs nothing of peers.
         "log" => {
-            let _ = s.args.eat_rest();
-            let text = "'log' of a 'peers' section has no effect in Harrier: its listener logs nothing.";
-            s.notes.push(Diagnostic::warning(s.line.span(), text));
+            log::line(s, &mut p.proxy.log, false)?;
+            s.notes.notice(s.line.span(), crate::keyword::idle("log", LOGS_NOTHING));
             Ok(())
         }
         "shards" => shards(s, p),
@@ -195,7 +196,6 @@ fn peer(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
         let text = "'send-proxy*' server option is unsupported there, ignoring it";
         s.notes.push(bracket(Diagnostic::warning(s.line.span(), text)));
     }
-    unfit(s, &read)?;
     if !local {
         p.proxy.servers.push(read);
         return Ok(());
@@ -216,23 +216,6 @@ fn own_listener(s: &Statement<'_>, p: &PeersDraft, address: &str) -> Step<BindDr
     (own.text, own.span) = (address.into(), s.line.span());
     own.settings.place = (s.around.sources.name(own.span.file).into(), own.span.line);
     Ok(own)
-}
-
-/// What lines of peers may say in HAProxy and nobody does here.
-fn unfit(s: &Statement<'_>, server: &ServerDraft) -> Step {
-    let given = [(server.socks4.is_some(), "socks4"), (server.tls.sni.is_some(), "sni")];
-    refuse(s, &given, "a peer")
-}
-
-/// Refuses the first word that is given.
-fn refuse(s: &Statement<'_>, given: &[(bool, &str)], of: &str) -> Step {
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, word)) => {
-            let text = format!("'{word}' of {of} is not supported yet by Harrier (planned).");
-            Err(s.fail(text))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Where somebody listens, as an address to connect to.

@@ -56,6 +56,11 @@ impl Expr {
         Expr { fetch, steps: steps(&convs), convs: convs.into(), text: text.into() }
     }
 
+    /// All of it as written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The keyword of the fetch as written.
     pub fn word(&self) -> &str {
         self.text.split(['(', ',', ' ']).next().unwrap_or_default()

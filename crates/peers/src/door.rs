@@ -10,7 +10,7 @@ use std::time::Duration;
 use farm::secure::sizes;
 use link::timed;
 use link::{handshake, header, transport::Transport};
-use program::peers::{Other, Tls};
+use program::peers::{Other, Way};
 use rt::{Addr, ConnectOptions, Listener, Notify, Socket, Timer};
 use tls::Handshake;
 use wire::peers::hello::{self, Status};
@@ -167,7 +167,7 @@ pub(crate) async fn knock(hub: Rc<Hub>, at: usize) {
             continue;
         }
         let before = slot.generation.get();
-        match visit(&hub, at, &addr, other.tls.as_ref()).await {
+        match visit(&hub, at, &addr, &other.way).await {
             Ok((transport, input)) if slot.generation.get() == before && !hub.leaving.get() => {
                 session::run(&hub, at, transport, input).await;
                 let pause = Duration::from_millis(50 + rt::random() % 2000);
@@ -213,16 +213,26 @@ pub(crate) async fn visit(
     hub: &Hub,
     at: usize,
     addr: &Addr,
-    tls: Option<&Tls>,
+    way: &Way,
 ) -> Result<(Transport, Vec<u8>), &'static str> {
     let mut timer = Timer::new();
     timer.set_after(Some(PATIENCE));
     let other = hub.section().others.get(at);
-    let connected = timed::connect(addr, &other.map_or_else(Default::default, options), &mut timer).await;
+    let first = way.socks4.map(Addr::Inet);
+    let is_v4 = |addr: &Addr| addr.as_inet().is_some_and(|at| at.ip().to_canonical().is_ipv4());
+    if first.is_some() && !is_v4(addr) {
+        // The proxy's protocol knows nothing else.
+        return Err("CONN");
+    }
+    let options = other.map_or_else(Default::default, options);
+    let connected = timed::connect(first.as_ref().unwrap_or(addr), &options, &mut timer).await;
     let mut transport = connected.map_err(|_| "CONN")?;
-    if let Some(tls) = tls {
-        let name = Some(&*tls.name).filter(|name| !name.is_empty());
-        let begun = Handshake::connect(&tls.connector, name, None).map_err(|_| "CONN")?;
+    if first.is_some() {
+        link::socks::connect(transport.raw(), addr, &mut timer, |_| false).await.map_err(|_| "CONN")?;
+    }
+    if let Some(tls) = &way.tls {
+        let name = tls.sni.as_ref().and_then(|sni| engine::process_vars::constant(&hub.program, sni));
+        let begun = Handshake::connect(&tls.connector, name.as_deref(), None).map_err(|_| "CONN")?;
         let tune = sizes(&hub.program.global.tune);
         let shaken = handshake::connect(tune, transport.raw(), begun, &mut timer, |_| false).await;
         let (stream, facts) = shaken.map_err(|_| "CONN")?;

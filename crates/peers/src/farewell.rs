@@ -35,7 +35,7 @@ pub(crate) async fn teach(hub: Rc<Hub>) {
     let Some(addr) = own else { return };
     let at = hub.slots.len() - 1;
     for _ in 0..TRIES {
-        if let Ok((transport, input)) = door::visit(&hub, at, &addr, section.own_tls.as_ref()).await {
+        if let Ok((transport, input)) = door::visit(&hub, at, &addr, &section.own_way).await {
             return session::run(&hub, at, transport, input).await;
         }
         rt::sleep(PAUSE).await;

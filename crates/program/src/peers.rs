@@ -20,8 +20,8 @@ pub struct Section {
     pub address: Target,
     /// The others.
     pub others: Vec<Other>,
-    /// TLS towards a process that takes this one's place.
-    pub own_tls: Option<Tls>,
+    /// How a process that takes this one's place is spoken to.
+    pub own_way: Way,
     /// Among how many groups of peers keys are divided (`shards`); 0: they are not.
     pub groups: u32,
     /// What is exchanged.
@@ -36,8 +36,8 @@ pub struct Other {
     pub name: Box<str>,
     /// Where it is.
     pub target: Target,
-    /// How TLS is spoken to it, if it is.
-    pub tls: Option<Tls>,
+    /// How it is spoken to.
+    pub way: Way,
     /// The group of keys that it is told of (`shard`); 0: all.
     pub group: u32,
     /// Where connections to it come from (`source`).
@@ -48,13 +48,22 @@ pub struct Other {
     pub namespace: Option<base::netns::Namespace>,
 }
 
+/// How a peer is spoken to.
+#[derive(Clone, Default)]
+pub struct Way {
+    /// With TLS.
+    pub tls: Option<Tls>,
+    /// `socks4`: through a proxy there.
+    pub socks4: Option<std::net::SocketAddr>,
+}
+
 /// TLS towards a peer.
 #[derive(Clone)]
 pub struct Tls {
     /// The rules of the handshake.
     pub connector: Arc<tls::Connector>,
-    /// The name to send and to check.
-    pub name: Box<[u8]>,
+    /// `sni`: the name to send and to check. What needs a connection of a client makes none.
+    pub sni: Option<Arc<lang::Expr>>,
 }
 
 /// A table and the name that it has between peers.

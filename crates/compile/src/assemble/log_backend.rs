@@ -117,7 +117,7 @@ impl Assembly<'_> {
                 let tls = connector.map(|connector| ServerTls {
                     connector,
                     alpn: draft.tls.words.alpn.clone().unwrap_or_default().into(),
-                    sni: self.ring_name(draft, p, notes),
+                    sni: self.name_of_nobody(draft, p, notes),
                     early: false,
                     auto: false,
                 });
@@ -137,8 +137,13 @@ impl Assembly<'_> {
         }
     }
 
-    /// `sni` of a server of a ring.
-    fn ring_name(&mut self, draft: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Arc<Expr>> {
+    /// `sni` of a server to which no client leads: of a ring, or a peer.
+    pub(super) fn name_of_nobody(
+        &mut self,
+        draft: &ServerDraft,
+        p: &Draft,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<Expr>> {
         let deferred = draft.tls.sni.as_ref()?;
         let word = self.ground.deferred(deferred)?;
         let registry = self.ground.registry;

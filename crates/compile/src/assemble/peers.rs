@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::server::Target;
 use program::Bind;
-use program::peers::{Other, Section, Shared, Tls};
+use program::peers::{Other, Section, Shared, Tls, Way};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Assembly;
@@ -39,14 +39,14 @@ impl Assembly<'_> {
             .map(|server| Other {
                 name: server.name.clone(),
                 target: super::server::target(server, None, p, &self.ground, notes).target,
-                tls: self.peer_tls(server, p, notes),
+                way: self.peer_way(server, p, notes),
                 group: group(draft, server, notes),
                 source: server.source.clone(),
                 md5sig: server.plain.md5sig.clone(),
                 namespace: server.plain.namespace.without_client(),
             })
             .collect();
-        let own_tls = self.peer_tls(local, p, notes);
+        let own_way = self.peer_way(local, p, notes);
         if local.shard != 0 {
             let text = format!("Peers section '{}': shard ignored for '{}' local peer", draft.name, p.name);
             notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
@@ -69,7 +69,7 @@ impl Assembly<'_> {
             address: reachable(&bind.address),
             bind,
             others,
-            own_tls,
+            own_way,
             groups: draft.groups,
             tables,
             state,
@@ -86,10 +86,10 @@ impl Assembly<'_> {
         Some(self.sockets.apply(bind.addresses.first()?, settings))
     }
 
-    fn peer_tls(&mut self, server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Tls> {
-        let connector = self.connector(server, p, false, notes).filter(|_| server.tls.on)?;
-        let name = server.tls.host.as_deref().unwrap_or_default();
-        Some(Tls { connector, name: name.as_bytes().into() })
+    fn peer_way(&mut self, server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Way {
+        let sni = self.name_of_nobody(server, p, notes);
+        let connector = self.connector(server, p, false, notes).filter(|_| server.tls.on);
+        Way { tls: connector.map(|connector| Tls { connector, sni }), socks4: server.socks4 }
     }
 
     /// The tables that a section exchanges.

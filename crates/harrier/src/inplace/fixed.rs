@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use program::Program;
-use program::peers::Section;
+use program::peers::{Section, Way};
 
 /// The words that set something, and how it is.
 type Setting = (&'static str, fn(&Program) -> String);
@@ -66,7 +66,7 @@ pub fn differences(before: &Program, now: &Program) -> Vec<String> {
 fn section(section: &Section) -> String {
     let others = section.others.iter().map(|o| {
         let source = o.source.as_ref().map(show);
-        (&o.name, &o.target, o.tls.is_some(), o.group, source, &o.md5sig)
+        (&o.name, &o.target, way(&o.way), o.group, source, &o.md5sig)
     });
     let bind = &section.bind;
     let words = (section.groups, bind.maxconn, bind.nice, bind.accept_proxy, bind.accept_cip);
@@ -77,9 +77,14 @@ fn section(section: &Section) -> String {
         section.local,
         section.address,
         others.collect::<Vec<_>>(),
-        section.own_tls.is_some(),
+        way(&section.own_way),
         tables.collect::<Vec<_>>(),
     )
+}
+
+fn way(way: &Way) -> String {
+    let sni = way.tls.as_ref().map(|tls| tls.sni.as_ref().map(|sni| sni.text().to_owned()));
+    format!("{sni:?} {:?}", way.socks4)
 }
 
 fn raise(wanted: u64) -> bool {
