@@ -132,9 +132,10 @@ pub fn set_maxconn(worker: &Rc<FarmWorker>, at: At, maxconn: u32) {
 }
 
 /// Moves a server to another address: idle connections to the old one are closed.
-pub fn set_target(worker: &Rc<FarmWorker>, at: At, target: Target) {
+pub fn set_target(worker: &Rc<FarmWorker>, at: At, target: Target, mapped: bool) {
     let Some((worker, at)) = worker.today(at) else { return };
     let changes = Changes::begin(&worker);
+    changes.server(at).state.mapped.store(mapped, Relaxed);
     changes.server(at).state.set_target(target);
     changes.flush(at);
     changes.refresh(at);

@@ -53,6 +53,8 @@ pub struct Configured {
     pub port: u32,
     /// The name leads nowhere.
     pub unresolved: bool,
+    /// Its port is to be added to that which the client connected to.
+    pub mapped: bool,
     /// `weight`.
     pub weight: u32,
     /// `maxconn`.

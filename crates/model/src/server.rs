@@ -97,6 +97,8 @@ pub struct Server {
     pub target: ArcSwap<Target>,
     /// Its port, also while it has no address.
     pub port: AtomicU32,
+    /// The port is to be added to that which the client connected to (`server s 127.0.0.1:+10`).
+    pub mapped: AtomicBool,
     /// Its value in the persistence cookie as computed from its address (`cookie ... dynamic`).
     pub dynamic_cookie: ArcSwapOption<Vec<u8>>,
     /// Deleted while the configuration runs (`del server`): nothing may find it any more.
@@ -221,6 +223,7 @@ impl Server {
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
             port: AtomicU32::new(0),
+            mapped: AtomicBool::new(false),
             removed: Default::default(),
             plain: Default::default(),
             refuses_tls: Default::default(),
@@ -393,8 +396,10 @@ impl Server {
         if was == new {
             return false;
         }
-        let moved = (&was.target, &was.fqdn, was.port) != (&new.target, &new.fqdn, new.port);
+        let place = |of: &Configured| (of.target.clone(), of.fqdn.clone(), of.port, of.mapped);
+        let moved = place(&was) != place(&new);
         if moved {
+            self.mapped.store(new.mapped, Relaxed);
             *self.fqdn.lock() = new.fqdn.as_deref().map(str::to_owned);
             self.set_target(new.target.clone());
             self.port.store(new.port, Relaxed);

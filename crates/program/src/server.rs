@@ -91,16 +91,6 @@ pub enum Ws {
     H2,
 }
 
-/// Where the port of a connection to a server comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PortMap {
-    /// The server's own.
-    #[default]
-    Fixed,
-    /// The client's destination port plus this offset.
-    Relative(i32),
-}
-
 /// Words of server lines, for servers that are made like it at run time. Servers with the same ones share
 /// them.
 pub type Settings = Arc<[Box<str>]>;
@@ -221,8 +211,6 @@ pub struct Server {
     pub name: base::name::Name,
     /// Live state: id, address, weight, health, counters.
     pub state: Arc<model::Server>,
-    /// Where its port comes from.
-    pub port: PortMap,
     /// The address part is `0.0.0.0`, `::` or `*`: the client's destination address is used.
     pub transparent: bool,
     /// `backup`.

@@ -1,6 +1,7 @@
 //! `set server`: state, weight, address and health of a server.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering::Relaxed;
 
 use farm::At;
 use farm::dynamic;
@@ -235,15 +236,18 @@ fn addr(call: &Call<'_>, at: At) -> Outcome {
         return Err("set server <b>/<s> addr requires an address and optionally a port.".into());
     }
     let port = (call.arg(3) == "port").then(|| call.arg(4));
-    let (target, told) = moved(&call.config(at), call.arg(2), port)?;
-    if let Some(target) = target {
-        change::set_target(&call.worker.farm, at, target);
+    let (place, told) = moved(&call.config(at), call.arg(2), port)?;
+    if let Some((target, mapped)) = place {
+        change::set_target(&call.worker.farm, at, target, mapped);
     }
     Ok(Reply::Message(severity::NOTICE, told.into()))
 }
 
-/// The new address of a server, if it is new, and what to say about it.
-fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Target>, String), Refusal> {
+/// The new address of a server, if it is new, and whether its port is added to the client's; and what to say
+/// about it.
+type Moved = (Option<(Target, bool)>, String);
+
+fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<Moved, Refusal> {
     if matches!(**server.state.target.load(), Target::Unix { .. }) {
         let why =
             "Update for the current server address family is only supported through configuration file.";
@@ -254,18 +258,8 @@ fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Targ
         Target::Inet(a) => Some(*a),
         _ => None,
     };
-    let old_port = old.map_or(0, |a| a.port());
-    let new_port = match port {
-        None => old_port,
-        Some(text) => match text.strip_prefix('+').unwrap_or(text).parse() {
-            Ok(_) if text.starts_with(['+', '-']) => old_port,
-            Ok(port) => port,
-            Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
-                return Err("provided port is not valid".into());
-            }
-            Err(_) => return Err(format!("problem converting port '{text}' to an int").into()),
-        },
-    };
+    let old_port = PortNow { number: old.map_or(0, |a| a.port()), mapped: server.state.mapped.load(Relaxed) };
+    let new_port = port.map_or(Ok(old_port), |text| PortNow::parse(text, old_port, server))?;
     let mut changes = Vec::new();
     if old.map(|a| a.ip()) != Some(ip) {
         let before = old.map_or("(none)".into(), |a| a.ip().to_string());
@@ -277,8 +271,41 @@ fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Targ
     if changes.is_empty() {
         return Ok((None, "nothing changed".into()));
     }
-    let target = Target::Inet(SocketAddr::new(ip, new_port));
-    Ok((Some(target), changes.join(", ") + " by 'stats socket command'"))
+    let target = Target::Inet(SocketAddr::new(ip, new_port.number));
+    Ok((Some((target, new_port.mapped)), changes.join(", ") + " by 'stats socket command'"))
+}
+
+/// The port of a server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PortNow {
+    number: u16,
+    /// It is added to that which the client connected to.
+    mapped: bool,
+}
+
+impl PortNow {
+    /// `80`, or `+10` and `-10`, which a server has whose checks have a port of their own, if there are any.
+    fn parse(text: &str, old: PortNow, server: &Server) -> Result<PortNow, Refusal> {
+        let mapped = text.starts_with(['+', '-']);
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(format!("problem converting port '{text}' to an int").into());
+        }
+        let number: u16 = digits.parse().map_err(|_| Refusal::from("provided port is not valid"))?;
+        let number = if text.starts_with('-') { number.wrapping_neg() } else { number };
+        let set = server.state.probe.lock().check_port.is_some_and(|port| port > 0);
+        let checked = |check: &program::check::Check| !set && check.port.is_none();
+        if mapped && server.check.as_ref().is_some_and(checked) {
+            return Ok(old);
+        }
+        Ok(PortNow { number, mapped })
+    }
+}
+
+impl std::fmt::Display for PortNow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", if self.mapped { "+" } else { "" }, self.number)
+    }
 }
 
 #[cfg(test)]
@@ -301,5 +328,7 @@ mod tests {
         assert_eq!(told("foo", None), Err("Invalid addr 'foo'".into()));
         assert_eq!(told("1.2.3.4", Some("x")), Err("problem converting port 'x' to an int".into()));
         assert!(told("1.2.3.4", Some("70000")).is_err() && told("1.2.3.4", Some("")).is_err());
+        assert_eq!(told("127.0.0.1", Some("-1")), Ok(format!("port changed from '80' to '+65535'{by}")));
+        assert!(told("127.0.0.1", Some("+")).is_err() && told("127.0.0.1", Some("+70000")).is_err());
     }
 }

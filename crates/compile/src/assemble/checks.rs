@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use program::Mode;
+use program::check::{Ruleset, Step};
 use program::proxy::Proxy;
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
@@ -65,6 +66,33 @@ fn fullconn(proxies: &mut [Proxy]) {
             p.fullconn = u32::try_from(sum.div_ceil(10).max(1)).unwrap_or(u32::MAX);
         }
     }
+}
+
+/// A server whose checks know no port: neither its own, nor one of theirs.
+pub(super) fn portless(server: &ServerDraft, p: &Draft, ruleset: &Ruleset, notes: &mut Diagnostics) {
+    let own = match &server.place {
+        // Resolvers may know it.
+        Where::Inet { host: Host::Name(..), .. } if server.resolvers.is_some() => true,
+        Where::Inet { ports, .. } => matches!(ports, Ports::One(1..)),
+        Where::Unix(_) | Where::Nowhere => true,
+    };
+    let given = server.check_port.or(server.check_addr.map(|at| at.port())).is_some_and(|port| port > 0);
+    if !server.check || own || given || p.disabled || ruleset.external.is_some() {
+        return;
+    }
+    let mut connects = ruleset.steps.iter().filter_map(|step| match step {
+        Step::Connect { port, addr, .. } => Some(port.is_some() || addr.is_some_and(|at| at.port() > 0)),
+        _ => None,
+    });
+    let end = match (connects.next(), ruleset.steps.is_empty()) {
+        (Some(true), _) if connects.all(|known| known) => return,
+        (Some(true), _) => ", and a tcp_check rule 'connect' with no port information",
+        (_, true) => "",
+        (_, false) => " nor tcp_check rule 'connect' with port information",
+    };
+    let (label, name) = (p.label(), &server.name);
+    let text = format!("config: {label}: server '{name}' has neither service port nor check port{end}.");
+    notes.push(refusal(server.span, text));
 }
 
 /// A frontend that nobody can connect to.

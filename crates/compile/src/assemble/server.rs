@@ -9,7 +9,7 @@ use model::server::{Configured, Op, Target, admin};
 use program::Mode;
 use program::check::{Agent, Check};
 use program::proto::Proto;
-use program::server::{PortMap, Probed, SendProxy};
+use program::server::{Probed, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
@@ -38,10 +38,7 @@ pub(super) fn target(
     let (host, port) = match &server.place {
         Where::Nowhere => return Found { target: Target::None, unresolved: false, fqdn: None },
         Where::Unix(target) => return Found { target: target.clone(), unresolved: false, fqdn: None },
-        Where::Inet { host, ports } => match ports {
-            Ports::One(port) => (host, *port),
-            _ => (host, 0),
-        },
+        Where::Inet { host, ports } => (host, port(*ports)),
     };
     // Records tell the name of a server of a service, and the system knows none of it.
     let service = server.service().is_some();
@@ -135,10 +132,20 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     }
     state.check_enabled.store(server.check, Relaxed);
     state.agent_enabled.store(server.agent, Relaxed);
+    state.mapped.store(said.mapped, Relaxed);
     state.plain.store(said.plain, Relaxed);
     state.refuses_tls.store(said.refuses_tls, Relaxed);
     *state.configured.get_mut() = said;
     state
+}
+
+/// The port of an address, or what is added to the client's, below zero as a number that wraps around.
+fn port(ports: Ports) -> u16 {
+    match ports {
+        Ports::One(port) => port,
+        Ports::Offset(offset) => offset as u16,
+        Ports::Missing | Ports::Range(..) => 0,
+    }
 }
 
 /// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the
@@ -149,10 +156,13 @@ fn unproved(server: &ServerDraft) -> bool {
 
 /// What is said of a server that may change while the process runs.
 fn configured(server: &ServerDraft, found: &Found) -> Configured {
-    let port = match &server.place {
-        Where::Inet { ports: Ports::One(port), .. } => *port,
-        _ => 0,
+    let ports = match &server.place {
+        Where::Inet { ports, .. } => Some(*ports),
+        _ => None,
     };
+    // A record tells the port of a service.
+    let service = server.service().is_some();
+    let mapped = !service && ports.is_some_and(|ports| !matches!(ports, Ports::One(1..)));
     let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
     let health = match server.init_state {
         InitState::FullyUp => rise + fall - 1,
@@ -164,7 +174,8 @@ fn configured(server: &ServerDraft, found: &Found) -> Configured {
         // What resolvers find is their affair.
         target: if told(server, found) { Target::None } else { found.target.clone() },
         fqdn: found.fqdn.clone(),
-        port: port.into(),
+        port: ports.map_or(0, port).into(),
+        mapped,
         unresolved: found.unresolved,
         weight: server.weight,
         maxconn: limits(server).1,
@@ -252,6 +263,7 @@ impl Assembly<'_> {
     ) -> Parts {
         let send_proxy = self.send_proxy(index, server, p, notes);
         protocols(server, p, ruleset, &self.ground, notes);
+        super::checks::portless(server, p, ruleset, notes);
         let pool_conn_name =
             server.pool_conn_name.as_ref().and_then(|d| self.name_expression(index, d, server, p, notes));
         if let Some(sni) = server.tls.sni.as_ref().filter(|_| !server.tls.able) {
@@ -341,20 +353,12 @@ fn finished(
         Where::Inet { host, ports } => Some((matches!(host, Host::Ip(ip) if ip.is_unspecified()), *ports)),
         _ => None,
     };
-    let port = match place {
-        // A record tells it.
-        _ if server.service().is_some() => PortMap::Fixed,
-        Some((_, Ports::Offset(offset))) => PortMap::Relative(offset),
-        Some((_, Ports::Missing | Ports::One(0))) => PortMap::Relative(0),
-        _ => PortMap::Fixed,
-    };
     program::Server {
         added: None,
         plain: server.plain.clone(),
         tls: parts.tls,
         name: state.name.clone(),
         state,
-        port,
         transparent: place.is_some_and(|(any, _)| any),
         backup: server.backup,
         cookie: server.cookie.clone(),

@@ -2,6 +2,7 @@
 //! for others.
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base::netns::Namespace;
 use model::Peer;
@@ -9,7 +10,7 @@ use model::server::Target;
 use program::address::{Source, UseSource};
 use program::global::Tune;
 use program::proxy::{Proxy, Reuse};
-use program::server::{PortMap, Server, ServerNamespace};
+use program::server::{Server, ServerNamespace};
 use rt::{Addr, ConnectOptions};
 use wire::proxy::tlv;
 
@@ -26,13 +27,11 @@ pub(super) fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
         // In its own family: an address to connect from may be of that.
         addr.set_ip(dst().ip()?.to_canonical());
     }
-    match server.port {
-        PortMap::Fixed if server.transparent && addr.port() == 0 => addr.set_port(dst().port()?),
-        PortMap::Fixed => {}
-        PortMap::Relative(offset) => {
-            let port = i64::from(dst().port()?) + i64::from(offset);
-            addr.set_port(u16::try_from(port).ok()?);
-        }
+    if server.state.mapped.load(Relaxed) {
+        // An offset below zero stands there as a number that wraps around.
+        addr.set_port(dst().port()?.wrapping_add(addr.port()));
+    } else if server.transparent && addr.port() == 0 {
+        addr.set_port(dst().port()?);
     }
     Some(Addr::Inet(addr))
 }
@@ -129,7 +128,7 @@ pub(super) fn fit(
 ) -> Fit {
     let shareable = stream.txn.has_req && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
-        && server.port == PortMap::Fixed
+        && !server.state.mapped.load(Relaxed)
         && server.source.is_none()
         && proxy.source.is_none()
         && server.pool_conn_name.is_none()

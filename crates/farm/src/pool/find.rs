@@ -1,11 +1,12 @@
 //! Who may have which idle connection (manual, `http-reuse`).
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use link::transport::Transport;
 use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
-use program::server::{PortMap, ServerNamespace};
+use program::server::ServerNamespace;
 use rt::Addr;
 
 use super::{Identity, Idle, Order, Traits, take_over};
@@ -30,7 +31,7 @@ pub async fn idle_for_check(
     let source = server.source.is_some() || proxy.source.is_some();
     if server.send_proxy.is_some()
         || server.transparent
-        || server.port != PortMap::Fixed
+        || server.state.mapped.load(Relaxed)
         || source
         || server.namespace == ServerNamespace::Client
     {
