@@ -251,6 +251,8 @@ pub enum Pattern {
     BinaryRegex(pattern::Regex),
     /// `binary-lf`.
     BinaryFormat(Arc<LogFormat>),
+    /// `custom`: anything at all.
+    Anything,
     /// An answer of a protocol, whole.
     Protocol(Protocol),
     /// `hdr name ... value ...`.

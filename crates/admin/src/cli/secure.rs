@@ -63,6 +63,10 @@ async fn carry(client: Transport, inner: Socket) {
     .await;
 }
 
+/// Reads from where a direction begins, and writes to where it ends.
+type Hear<'f> = dyn FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>> + 'f;
+type Pass<'f> = dyn FnMut(&mut Context<'_>, &[u8]) -> Poll<io::Result<usize>> + 'f;
+
 /// One direction.
 struct Way {
     bytes: Vec<u8>,
@@ -80,8 +84,8 @@ impl Way {
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        hear: &mut dyn FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>>,
-        pass: &mut dyn FnMut(&mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>,
+        hear: &mut Hear<'_>,
+        pass: &mut Pass<'_>,
     ) -> Poll<io::Result<bool>> {
         while !self.ended {
             if self.waits.is_empty() {

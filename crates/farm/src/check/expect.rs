@@ -39,6 +39,7 @@ pub fn in_data(expect: &Expect, needle: &[u8], received: &Received<'_>) -> Look 
     let found = match &expect.what {
         Pattern::Regex(regex) => regex.is_match(data),
         Pattern::BinaryRegex(regex) => regex.is_match(&hex(data)),
+        Pattern::Anything => !data.is_empty(),
         _ => contains(data, needle),
     };
     conclude(expect, found, over || least.is_some())
@@ -140,7 +141,7 @@ pub fn name(pattern: &Pattern) -> String {
         Pattern::BinaryFormat(_) => "(log-format binary)".to_owned(),
         Pattern::Status(_) | Pattern::StatusRegex(_) => "(status)".to_owned(),
         Pattern::Header { .. } => "(header)".to_owned(),
-        Pattern::Protocol(_) => "(custom function)".to_owned(),
+        Pattern::Anything | Pattern::Protocol(_) => "(custom function)".to_owned(),
     }
 }
 

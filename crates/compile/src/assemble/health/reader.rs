@@ -317,6 +317,9 @@ impl<'g> Reader<'g, '_> {
         if !found {
             return Err(self.fail("expects at least a matching pattern as arguments"));
         }
+        if out.negated && matches!(out.what, Pattern::Anything) {
+            return Err(self.fail("[!] not supported with 'custom'"));
+        }
         Ok(out)
     }
 
@@ -366,6 +369,7 @@ impl<'g> Reader<'g, '_> {
                 let word = pattern(self)?;
                 Pattern::BinaryFormat(self.format(word)?)
             }
+            "custom" if !http => Pattern::Anything,
             "hdr" | "fhdr" if http => self.header(name == "fhdr")?,
             other if http => {
                 return Err(self.fail(format!("'only supports min-recv, [!]string', '[!]rstring', '[!]string-lf', '[!]status', '[!]rstatus', [!]hdr, [!]fhdr or comment but got '{other}' as argument.")));
