@@ -191,9 +191,9 @@ fn server(s: &mut Statement<'_>, servers: &mut Draft) -> Step {
     crate::server::server(s, servers)?;
     let Some(server) = servers.servers.last() else { return Ok(()) };
     let label = format!("'server {}/{}'", servers.name, server.name);
-    let refused = [(server.datagrams, "a server for datagrams"), (server.socks4.is_some(), "'socks4'")];
-    if let Some((_, what)) = refused.iter().find(|(given, _)| *given) {
-        let text = format!("{label} : {what} of a ring is not supported yet by Harrier (planned).");
+    if server.datagrams {
+        let text =
+            format!("{label} : a server for datagrams of a ring is not supported yet by Harrier (planned).");
         return Err(bracket(s.fail_at(place, text)));
     }
     if server.send_proxy.version().is_some() {

@@ -31,6 +31,11 @@ fn request(target: SocketAddr) -> Option<Vec<u8>> {
     Some([&CONNECT[..], &target.port().to_be_bytes(), &ip.octets(), USER].concat())
 }
 
+/// Whether a proxy can be asked for a connection to `target`: that has an address of IPv4.
+pub fn leads_to(target: &Addr) -> bool {
+    target.as_inet().is_some_and(|at| at.ip().to_canonical().is_ipv4())
+}
+
 /// Whether an answer grants the request.
 fn granted(answer: [u8; 8]) -> bool {
     answer[0] == 0 && answer[1] == GRANTED

@@ -219,9 +219,7 @@ pub(crate) async fn visit(
     timer.set_after(Some(PATIENCE));
     let other = hub.section().others.get(at);
     let first = way.socks4.map(Addr::Inet);
-    let is_v4 = |addr: &Addr| addr.as_inet().is_some_and(|at| at.ip().to_canonical().is_ipv4());
-    if first.is_some() && !is_v4(addr) {
-        // The proxy's protocol knows nothing else.
+    if first.is_some() && !link::socks::leads_to(addr) {
         return Err("CONN");
     }
     let options = other.map_or_else(Default::default, options);

@@ -102,7 +102,15 @@ async fn connect(program: &Program, settings: &Settings, server: &RingServer) ->
     let addr = link::address::target(&target)?;
     let mut timer = Timer::new();
     timer.set_after(settings.connect_timeout);
-    let mut transport = timed::connect(&addr, &options(server), &mut timer).await.ok()?;
+    let proxy = server.plain.socks4.map(Addr::Inet);
+    let first = proxy.as_ref().unwrap_or(&addr);
+    if proxy.is_some() && !link::socks::leads_to(&addr) {
+        return None;
+    }
+    let mut transport = timed::connect(first, &options(server), &mut timer).await.ok()?;
+    if proxy.is_some() {
+        link::socks::connect(transport.raw(), &addr, &mut timer, |_| false).await.ok()?;
+    }
     if let Some(tls) = &server.tls {
         let name = tls.sni.as_ref().and_then(|sni| process_vars::constant(program, sni));
         let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
