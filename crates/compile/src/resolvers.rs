@@ -11,8 +11,9 @@ use program::names::{Hold, NameServer, Resolvers};
 use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Span, Style, Word};
 
+use crate::draft::ServerDraft;
 use crate::notes::remark;
-use crate::server::keywords;
+use crate::server;
 use crate::statement::{Statement, Step, bracket, tight};
 use crate::units;
 
@@ -28,6 +29,8 @@ pub(crate) struct ResolversDraft {
     span: Span,
     /// Where its name servers stand.
     places: Vec<String>,
+    /// What lines of TCP say beside the address.
+    pub lines: Vec<Option<Box<ServerDraft>>>,
     place: String,
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn header(
         return None;
     }
     let place = format!("{}:{}", sources.name(span.file), span.line);
-    Some(ResolversDraft { resolvers: empty(name), span, places: Vec::new(), place })
+    Some(ResolversDraft { resolvers: empty(name), span, places: Vec::new(), lines: Vec::new(), place })
 }
 
 /// One line of a section.
@@ -123,34 +126,26 @@ fn nameserver(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
         return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
     }
     let stream = address.transport == Transport::Stream;
-    let maxconn = if stream { words(s, name)? } else { 0 };
+    let line = if stream { Some(words(s, name)?) } else { None };
+    let maxconn = line.as_ref().map_or(0, |line| line.maxconn);
     let addr = SocketAddr::new(ip, port);
-    let state = Default::default();
-    draft.resolvers.servers.push(NameServer { name: name.text().into(), addr, stream, maxconn, state });
+    draft.resolvers.servers.push(NameServer { stream, maxconn, ..named(name.text(), addr) });
+    draft.lines.push(line.map(Box::new));
     draft.places.push(place);
     Ok(())
 }
 
 /// The words of a server of TCP, which are those of `server` lines. Behind one of UDP nobody looks.
-fn words(s: &mut Statement<'_>, name: &Word) -> Step<u32> {
-    let mut maxconn = 0;
-    while let Some(word) = s.args.next() {
-        let fail = |s: &Statement<'_>, what: String| {
-            bracket(s.fail_at(word.span(), format!("'server (null)/{name}' : {what}")))
-        };
-        match word.text() {
-            "maxconn" => {
-                let value = s.word("'maxconn' expects an integer argument.").map_err(bracket)?;
-                maxconn = u32::try_from(s.lenient(value)).unwrap_or(0);
-            }
-            known if keywords::all().any(|k| k.name == known) => {
-                let text = format!("'{known}' is not supported yet by Harrier for name servers (planned).");
-                return Err(fail(s, text));
-            }
-            other => return Err(fail(s, format!("unknown keyword '{other}'."))),
-        }
+fn words(s: &mut Statement<'_>, name: &Word) -> Step<ServerDraft> {
+    let line = server::nameserver(s, name.text())?;
+    let given = [(line.send_proxy.version().is_some(), "send-proxy"), (line.proto.is_some(), "proto")];
+    if let Some((_, what)) = given.iter().find(|(given, _)| *given) {
+        let text = format!(
+            "'server (null)/{name}' : '{what}' is not supported yet by Harrier for name servers (planned)."
+        );
+        return Err(bracket(s.fail_at(name.span(), text)));
     }
-    Ok(maxconn)
+    Ok(line)
 }
 
 fn payload(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
@@ -261,7 +256,8 @@ fn system(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
 }
 
 fn named(name: &str, addr: SocketAddr) -> NameServer {
-    NameServer { name: name.into(), addr, stream: false, maxconn: 0, state: Default::default() }
+    let (state, way) = (Default::default(), Default::default());
+    NameServer { name: name.into(), addr, stream: false, maxconn: 0, way, state }
 }
 
 /// The addresses of a `resolv.conf`, each with the number of its line.

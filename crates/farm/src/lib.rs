@@ -160,6 +160,9 @@ pub trait Above {
     /// Ends the sessions of this worker whose backend is `proxy`, and whose server `of` names.
     fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool);
 
+    /// What an expression makes without a client and without a stream.
+    fn constant(&self, expr: &lang::Expr) -> Option<Box<[u8]>>;
+
     /// Evaluates something for a check.
     fn evaluate(&self, seen: Seen<'_>, f: &mut dyn FnMut(&Env<'_>));
 }

@@ -47,8 +47,27 @@ pub struct NameServer {
     pub stream: bool,
     /// `maxconn`, for TCP; 0: no limit of its own.
     pub maxconn: u32,
+    /// How connections to it are made, for TCP.
+    pub way: Arc<Way>,
     /// What is counted of it.
     pub state: Arc<model::names::NameServer>,
+}
+
+/// How connections to a name server are made.
+#[derive(Clone, Default)]
+pub struct Way {
+    /// TLS.
+    pub tls: Option<crate::server::ServerTls>,
+    /// What else its line says.
+    pub plain: crate::server::Plain,
+    /// `source`.
+    pub source: Option<crate::address::Source>,
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Way").field("tls", &self.tls.is_some()).field("source", &self.source).finish()
+    }
 }
 
 /// How long what was known of a name holds while its servers say something else.

@@ -59,8 +59,8 @@ impl Shared {
 pub struct WeakDatagram(Weak<Shared>);
 
 impl WeakDatagram {
-    /// A copy of the descriptor for another process, if the socket is still open. From now on this process gives
-    /// no port up, since the other one may serve it.
+    /// A copy of the descriptor for another process, if the socket is still open. From now on this process
+    /// gives no port up, since the other one may serve it.
     pub fn hand_over(&self) -> Option<OwnedFd> {
         let shared = self.0.upgrade()?;
         let copy = shared.fd.try_clone().ok()?;

@@ -181,7 +181,10 @@ def wait(path, seconds, command, pattern):
     sys.exit(1)
 
 
-if len(sys.argv) > 2:
+if __name__ != "__main__":
+    # Somebody only wants `answer`.
+    pass
+elif len(sys.argv) > 2:
     wait(*sys.argv[3:7])
 else:
     start(sys.argv[1])

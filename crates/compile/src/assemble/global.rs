@@ -59,10 +59,7 @@ impl Assembly<'_> {
             threads,
             affinity: affinity(&g.cpu_map, threads, (self.ground.tree, self.ground.options), crowd),
             client_tls: g.tls.client(),
-            ocsp: program::global::Ocsp {
-                resolvers: super::http_client::resolvers(&g.tls, &self.memory.resolvers),
-                ..g.tls.ocsp
-            },
+            ocsp: super::http_client::settings(&g.tls, &self.memory.resolvers),
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
             daemon: g.daemon,
             pidfile: g.pidfile,

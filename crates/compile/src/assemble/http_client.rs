@@ -4,6 +4,7 @@
 //! OpenSSL refuses one of its settings. A slip in an `ssl-default-server-*` line shows there first, so it has
 //! to show here as well. What is certainly wrong is told; OpenSSL's lists are longer than ours.
 
+use program::global::Ocsp;
 use syntax::{Diagnostics, Span};
 
 use crate::global::draft::TlsGlobal;
@@ -58,11 +59,12 @@ pub(crate) fn check(tls: &TlsGlobal, resolvers: &[Box<str>], notes: &mut Diagnos
     notes.push(refusal(Span::default(), text));
 }
 
-/// The section that the client looks names up by. Where `default` is not there, it looks none up.
-pub(crate) fn resolvers(tls: &TlsGlobal, known: &[Box<str>]) -> Option<u32> {
+/// The settings, with the section that the client looks names up by. Where `default` is not there, it looks
+/// none up.
+pub(crate) fn settings(tls: &TlsGlobal, known: &[Box<str>]) -> Ocsp {
     let name = tls.client_resolvers.as_deref().unwrap_or("default");
-    let at = known.iter().position(|section| **section == *name).filter(|_| !tls.client_unresolved)?;
-    u32::try_from(at).ok()
+    let at = known.iter().position(|section| **section == *name).filter(|_| !tls.client_unresolved);
+    Ocsp { resolvers: at.and_then(|at| u32::try_from(at).ok()), ..tls.ocsp }
 }
 
 /// Whether no word can be the name of ciphers: all of those have capitals.

@@ -63,6 +63,22 @@ pub(crate) fn peer(s: &mut Statement<'_>, p: &mut Draft, name: &str, addressed: 
     Ok(server)
 }
 
+/// What stands behind the address of a name server. As in HAProxy it belongs to no proxy.
+pub(crate) fn nameserver(s: &mut Statement<'_>, name: &str) -> Step<ServerDraft> {
+    let mut p = nobody();
+    let label = format!("'server {}/{name}'", p.name);
+    let mut server = ServerDraft { name: name.into(), span: s.line.span(), ..p.default_server.clone() };
+    words(s, &mut server, &mut p, &label, false)?;
+    Ok(server)
+}
+
+/// The proxy of those that have none.
+pub(crate) fn nobody() -> Draft {
+    let mut p = Draft::new(crate::draft::Kind::Backend);
+    (p.name, p.mode) = ("(null)".into(), program::Mode::Tcp);
+    p
+}
+
 /// `default-server [words]`.
 pub(crate) fn default_server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if !p.kind.is_defaults() {

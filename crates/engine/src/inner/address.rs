@@ -10,8 +10,8 @@ use crate::{Worker, aside};
 /// How long a name may take to be resolved by the system.
 const RESOLVING: Duration = Duration::from_secs(10);
 
-/// The address of a host: a name, which is looked up by the section that `httpclient.resolvers.id` names, or an
-/// address, that of IPv6 in brackets or not. Nothing when there is none in time.
+/// The address of a host: a name, which is looked up by the section that `httpclient.resolvers.id` names, or
+/// an address, that of IPv6 in brackets or not. Nothing when there is none in time.
 pub async fn find(worker: &Worker, host: &str, port: u16) -> Option<Addr> {
     let bare = bare(host);
     let ip = match bare.parse() {

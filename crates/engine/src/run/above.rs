@@ -37,6 +37,10 @@ impl Above for ToWorker {
         });
     }
 
+    fn constant(&self, expr: &lang::Expr) -> Option<Box<[u8]>> {
+        with_worker(|w| crate::process_vars::constant(&w.shared.program, expr)).flatten()
+    }
+
     fn evaluate(&self, seen: Seen<'_>, f: &mut dyn FnMut(&Env<'_>)) {
         let Seen { conn, txn, answer, socket } = seen;
         with_worker(|w| {

@@ -9,12 +9,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use link::transport::Transport;
+use link::{handshake, socks, timed};
 use model::names::Event;
-use program::names::NameServer;
-use rt::{Addr, ConnectOptions, Mono, Notify, Receiver, Sender, Socket, Timer};
+use program::names::{NameServer, Way};
+use rt::{Addr, ConnectOptions, Mono, Notify, Receiver, Sender, Timer};
+use tls::Handshake;
 use wire::dns::{self, Answer, Fault, Question};
 
 use super::ask::event;
+use crate::with_worker;
 
 /// Questions on a connection at a time.
 const AT_ONCE: usize = 4;
@@ -86,6 +90,40 @@ impl Lines {
     }
 }
 
+/// Connects to a name server as its line says; `None`: it can't be had now.
+async fn open(addr: &Addr, way: &Way, timer: &mut Timer) -> Option<Transport> {
+    let (plain, source) = (&way.plain, way.source.as_ref());
+    let options = ConnectOptions {
+        user_timeout: plain.tcp_ut,
+        fastopen: plain.tfo,
+        namespace: plain.namespace.without_client(),
+        md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
+        congestion: plain.congestion.as_deref().map(str::to_owned),
+        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        source: source.and_then(|s| s.addr).map(Addr::Inet),
+        ..ConnectOptions::default()
+    };
+    let proxy = plain.socks4.map(Addr::Inet);
+    if proxy.is_some() && !socks::leads_to(addr) {
+        return None;
+    }
+    let mut transport = timed::connect(proxy.as_ref().unwrap_or(addr), &options, timer).await.ok()?;
+    if proxy.is_some() {
+        socks::connect(transport.raw(), addr, timer, |_| false).await.ok()?;
+    }
+    if let Some(tls) = &way.tls {
+        let sni = tls.sni.as_ref();
+        let name = sni.and_then(|sni| with_worker(|w| w.above.constant(sni)).flatten());
+        let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
+        let begun = Handshake::connect(&tls.connector, name.as_deref(), alpn).ok()?;
+        let sizes = with_worker(|w| crate::secure::sizes(&w.farm.program.global.tune))?;
+        let shaken = handshake::connect(sizes, transport.raw(), begun, timer, |_| false).await;
+        let (stream, facts) = shaken.ok()?;
+        transport.secure(*stream, Some(facts));
+    }
+    Some(transport)
+}
+
 /// A connection is of no use any more.
 struct Broken;
 
@@ -97,6 +135,7 @@ struct Talk {
     lines: Rc<Lines>,
     line: Rc<Line>,
     addr: Addr,
+    way: Arc<Way>,
     state: Arc<model::names::NameServer>,
     payload: usize,
     asked: Vec<Asked>,
@@ -116,6 +155,7 @@ impl Talk {
             lines,
             line,
             addr: Addr::Inet(server.addr),
+            way: server.way.clone(),
             state: server.state.clone(),
             payload: payload.into(),
             asked: Vec::new(),
@@ -128,15 +168,8 @@ impl Talk {
     /// sender.
     async fn run(mut self) {
         self.take();
-        let Ok(socket) = Socket::connect(&self.addr, &ConnectOptions::default()) else { return };
         let mut timer = Timer::at(self.deadline());
-        let connected = poll_fn(|cx| match socket.poll_connected(cx) {
-            Poll::Ready(connected) => Poll::Ready(connected.is_ok()),
-            Poll::Pending => timer.poll_expired(cx).map(|()| false),
-        });
-        if !connected.await {
-            return;
-        }
+        let Some(socket) = open(&self.addr, &self.way, &mut timer).await else { return };
         loop {
             timer.set(Some(self.deadline()));
             if poll_fn(|cx| self.poll(cx, &socket, &mut timer)).await.is_err() {
@@ -170,7 +203,12 @@ impl Talk {
     }
 
     /// One step: `Ok` when a deadline may have changed, an error when the connection is of no use any more.
-    fn poll(&mut self, cx: &mut Context<'_>, socket: &Socket, timer: &mut Timer) -> Poll<Result<(), Broken>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &Transport,
+        timer: &mut Timer,
+    ) -> Poll<Result<(), Broken>> {
         let mut moved = self.line.wanted.poll_notified(cx).is_ready();
         self.take();
         while !self.out.is_empty() {
