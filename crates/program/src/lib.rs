@@ -17,6 +17,7 @@ pub mod global;
 pub mod listener;
 pub mod log;
 pub mod names;
+pub mod naming;
 pub mod options;
 pub mod peers;
 pub mod persist;

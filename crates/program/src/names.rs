@@ -1,6 +1,6 @@
-//! How names of hosts are kept fresh: `resolvers` sections, and what servers say of it.
+//! How names of hosts are kept fresh: `resolvers` sections.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,17 +113,4 @@ pub enum Families {
     V4,
     /// IPv6 only.
     V6,
-}
-
-/// What a server line says about the addresses of its name.
-#[derive(Clone, Debug, Default)]
-pub struct Naming {
-    /// `resolve-prefer ipv4`.
-    pub prefer_v4: bool,
-    /// `resolve-net`: networks whose addresses come first, with the length of their prefix.
-    pub nets: Vec<(IpAddr, u8)>,
-    /// `resolve-opts allow-dup-ip`.
-    pub allow_dup_ip: bool,
-    /// `resolve-opts ignore-weight`.
-    pub ignore_weight: bool,
 }

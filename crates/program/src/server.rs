@@ -146,7 +146,7 @@ pub struct Plain {
     /// `ws`.
     pub ws: Ws,
     /// `resolve-prefer`, `resolve-net`, `resolve-opts`.
-    pub naming: crate::names::Naming,
+    pub naming: crate::naming::Naming,
 }
 
 /// The network namespace of connections to a server.

@@ -326,15 +326,9 @@ impl<'g> Assembly<'g> {
             sockets: Sockets { prefix: global.unix_prefix.clone(), rights: global.unix_bind },
         };
         assembly.global_log = assembly.log_targets(&global.log, "", notes);
-        let lines = drafts.resolvers.iter_mut().map(|draft| std::mem::take(&mut draft.lines)).collect();
-        assembly.resolvers = crate::resolvers::finish(std::mem::take(&mut drafts.resolvers), notes);
-        assembly.ways_to_nameservers(lines, notes);
-        if let Some(before) = assembly.ground.before {
-            assembly.resolvers.iter_mut().for_each(|section| section.keep(&before.resolvers));
-        }
+        assembly.finish_resolvers(std::mem::take(&mut drafts.resolvers), notes);
         assembly.memory.caches =
             crate::cache::finish(std::mem::take(&mut drafts.caches), &assembly.ground.world, notes);
-        assembly.memory.resolvers = assembly.resolvers.iter().map(|r| r.name.clone()).collect();
         assembly
     }
 

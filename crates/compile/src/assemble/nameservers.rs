@@ -1,4 +1,4 @@
-//! How name servers over TCP are connected to, once certificates can be had.
+//! `resolvers` sections, finished: name servers over TCP are told how they are connected to.
 
 use std::sync::Arc;
 
@@ -8,13 +8,25 @@ use syntax::Diagnostics;
 
 use super::Assembly;
 use crate::draft::ServerDraft;
+use crate::resolvers::{self, ResolversDraft};
 
 /// What the lines of a section say, in order.
 type Lines = Vec<Option<Box<ServerDraft>>>;
 
 impl Assembly<'_> {
+    /// All sections.
+    pub(super) fn finish_resolvers(&mut self, mut drafts: Vec<ResolversDraft>, notes: &mut Diagnostics) {
+        let lines = drafts.iter_mut().map(|draft| std::mem::take(&mut draft.lines)).collect();
+        self.resolvers = resolvers::finish(drafts, notes);
+        self.ways_to_nameservers(lines, notes);
+        if let Some(before) = self.ground.before {
+            self.resolvers.iter_mut().for_each(|section| section.keep(&before.resolvers));
+        }
+        self.memory.resolvers = self.resolvers.iter().map(|r| r.name.clone()).collect();
+    }
+
     /// Gives the name servers of all sections what their lines say.
-    pub(super) fn ways_to_nameservers(&mut self, sections: Vec<Lines>, notes: &mut Diagnostics) {
+    fn ways_to_nameservers(&mut self, sections: Vec<Lines>, notes: &mut Diagnostics) {
         let nobody = crate::server::nobody();
         for (section, lines) in sections.into_iter().enumerate() {
             for (at, line) in lines.into_iter().enumerate() {

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use program::names::Naming;
+use program::naming::Naming;
 use rt::Mono;
 use wire::dns::{Answer, Service};
 
