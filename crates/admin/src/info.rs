@@ -316,8 +316,10 @@ impl Facts<'_> {
 
     fn listeners(&self) -> u32 {
         let program = &self.shared.program;
-        let binds: usize = program.proxies.iter().map(|p| p.binds.len()).sum();
-        u32::try_from(binds + program.global.cli.len()).unwrap_or(u32::MAX)
+        let proxies = program.proxies.iter().filter(|p| !p.disabled).map(|p| p.binds.len());
+        let forwards = program.forwards.iter().map(|f| f.binds.len() + f.datagrams.len());
+        let all: usize = proxies.chain(forwards).sum();
+        u32::try_from(all + program.peers.len() + program.global.cli.len()).unwrap_or(u32::MAX)
     }
 
     fn jobs(&self) -> u32 {

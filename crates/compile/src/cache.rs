@@ -281,7 +281,9 @@ impl UsedCaches {
         let others = kinds.iter().any(|kind| !packs(kind) && !["cache", "fcgi-app"].contains(&&**kind));
         let behind = |used: &UsedCache| packer.is_some_and(|at| used.line.is_none_or(|(line, _)| at < line));
         let mut faults = Vec::new();
-        if self.list.iter().any(behind) {
+        // Said of the two halves only, not of the filter that does both.
+        let half = packer.and_then(|at| kinds.get(at)).is_some_and(|kind| kind != "compression");
+        if half && self.list.iter().any(behind) {
             faults.push("unable to enable the compression filter before any cache filter.".to_owned());
         }
         for used in &self.list {

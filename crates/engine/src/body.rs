@@ -16,6 +16,9 @@ pub enum Waited {
     Malformed,
 }
 
+/// What came is no body.
+struct Malformed;
+
 /// How much of a body stands in a buffer; what was looked at once is not looked at again.
 pub struct Progress {
     body: Body,
@@ -32,8 +35,16 @@ impl Progress {
 
     /// Looks at what has come; whether that is enough.
     pub fn look(&mut self, buf: Option<&Buf>, at_least: Option<u64>) -> Option<Waited> {
-        let bytes = buf.map(Buf::filled).unwrap_or_default();
-        let whole = match self.body {
+        let Ok(whole) = self.whole(buf.map(Buf::filled).unwrap_or_default()) else {
+            return Some(Waited::Malformed);
+        };
+        let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(Buf::is_full);
+        enough.then_some(Waited::Enough)
+    }
+
+    /// Whether `bytes` hold all of the body.
+    fn whole(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
+        Ok(match self.body {
             Body::None => true,
             Body::Length(n) => {
                 self.data = n.min(bytes.len() as u64);
@@ -49,18 +60,25 @@ impl Progress {
                 let data = &mut self.data;
                 match self.scanner.data(fresh, |piece| *data += piece.len() as u64) {
                     Ok(end) => end,
-                    Err(_) => return Some(Waited::Malformed),
+                    Err(_) => return Err(Malformed),
                 }
             }
-        };
-        let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(Buf::is_full);
-        enough.then_some(Waited::Enough)
+        })
     }
 }
 
-/// Whether all of a request is at hand.
+/// Whether nothing of a request is waited for: all of it is at hand, or as much as a buffer holds.
 pub fn is_whole(stream: &Stream<'_>) -> bool {
-    let relax = stream.frontend().options.unsafe_request;
-    stream.http.body_received
-        || Progress::of(stream.http.request_body, relax).look(stream.client.buf.as_ref(), None).is_some()
+    let buf = stream.client.buf.as_ref();
+    stream.http.body_received || progress(stream).look(buf, None).is_some()
+}
+
+/// Whether all of a request's body is at hand.
+pub fn fits(stream: &Stream<'_>) -> bool {
+    let bytes = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
+    stream.http.body_received || progress(stream).whole(bytes).is_ok_and(|whole| whole)
+}
+
+fn progress(stream: &Stream<'_>) -> Progress {
+    Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request)
 }

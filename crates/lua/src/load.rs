@@ -1,6 +1,7 @@
 //! Scripts of a configuration: their files are run while it is read, and what they registered is put into
 //! the registry of words that rules may use.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use lang::words::Fault;
 use lang::{Registry, Words};
 use mlua::{Function, MultiValue, Value};
 use parking_lot::Mutex;
-use syntax::{Diagnostic, Diagnostics, Environment, Level, Reading, Span};
+use syntax::{Diagnostic, Diagnostics, Environment, Level, Reading, Span, Style};
 
 use crate::action::LuaAction;
 use crate::applet::LuaService;
@@ -89,10 +90,10 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
             }
         }
     }
-    let (.., first) = files.first()?;
+    let (.., span, first) = files.first()?;
     let mut said = Diagnostics::new();
     if first.normal_bools.is_none() {
-        said.push(Diagnostic::plain(Level::Warning, AMBIGUOUS));
+        said.push(Diagnostic::warning(*span, AMBIGUOUS).styled(Style::Plain));
     }
     let mut loader = Loader {
         threads,
@@ -104,9 +105,13 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
         // Limits hold for all scripts, wherever they stand; libraries and paths as far as they were said.
         let own = Settings { paths: at.paths.clone(), libs: at.libs, debug: at.debug, ..settings.clone() };
         let own = Arc::new(Settings { normal_bools: at.normal_bools, ..own });
-        if let Err(text) = loader.file(*shared, file, args, &own) {
+        // The next files run all the same, so that all that is wrong is told.
+        let loaded = match *shared {
+            true => loader.file(true, file, args, &own),
+            false => loader.file(false, &from_root(file), args, &own),
+        };
+        if let Err(text) = loaded {
             said.push(wrong(*span, text));
-            break;
         }
     }
     let failed = said.has_errors();
@@ -131,6 +136,14 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     }
     loaded.announce(registry);
     Some(Arc::new(loaded))
+}
+
+/// The name under which messages know a file of `lua-load-per-thread`: from the root on, as HAProxy has it.
+fn from_root(file: &str) -> Cow<'_, str> {
+    match std::env::current_dir() {
+        Ok(folder) if !file.starts_with('/') => format!("{}/{file}", folder.display()).into(),
+        _ => file.into(),
+    }
 }
 
 const AMBIGUOUS: &str = "hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";

@@ -1,8 +1,8 @@
 //! An agent as its filter knows it: what is sent to it and when, and what its answers may do.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lang::filter::Moments;
@@ -28,7 +28,7 @@ pub struct Group {
     /// Its name.
     pub name: Box<str>,
     /// Its messages.
-    pub messages: Box<[Message]>,
+    pub messages: Box<[Arc<Message>]>,
     /// The arguments of its messages: which rules may send it follows from them.
     pub sources: Box<[Source]>,
 }
@@ -52,7 +52,7 @@ pub struct Agent {
     /// The name of the engine, by which rules know it.
     pub engine: Box<str>,
     /// Messages by event.
-    pub events: [Box<[Message]>; COUNT],
+    pub events: [Box<[Arc<Message>]>; COUNT],
     /// The moments with events that have messages, to filters of the frontend, and to those of the backend.
     pub moments: (Moments, Moments),
     /// Its groups.
@@ -96,7 +96,7 @@ pub type Known = [HashMap<Box<[u8]>, VarRef>; 5];
 
 impl Agent {
     /// The messages of an event.
-    pub fn messages(&self, event: Event) -> &[Message] {
+    pub fn messages(&self, event: Event) -> &[Arc<Message>] {
         self.events.get(event as usize).map_or(&[], |list| list)
     }
 

@@ -1,5 +1,7 @@
 //! Messages of a NOTIFY frame out of a stream's samples.
 
+use std::sync::Arc;
+
 use lang::Value;
 use lang::action::Exec;
 use lang::cond::Outcome;
@@ -9,7 +11,7 @@ use wire::spop::data::text;
 use crate::agent::Message;
 
 /// Appends those messages whose condition holds. An argument without a sample is null.
-pub fn messages(list: &[Message], exec: &Exec<'_>, out: &mut Vec<u8>) {
+pub fn messages(list: &[Arc<Message>], exec: &Exec<'_>, out: &mut Vec<u8>) {
     let env = exec.env();
     for message in list {
         if message.condition.as_ref().is_some_and(|condition| condition.holds(&env) != Outcome::Yes) {

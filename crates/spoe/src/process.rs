@@ -50,7 +50,12 @@ impl State {
     }
 
     /// Sends messages; `None`: there are none to be sent, or what had to be said of them is said.
-    pub fn begin(&self, subject: Subject<'_>, messages: &[Message], exec: &mut Exec<'_>) -> Option<Flow> {
+    pub fn begin(
+        &self,
+        subject: Subject<'_>,
+        messages: &[Arc<Message>],
+        exec: &mut Exec<'_>,
+    ) -> Option<Flow> {
         if self.disabled.get() || messages.is_empty() {
             return None;
         }

@@ -11,6 +11,7 @@ use crate::bind;
 use crate::draft::{BindDraft, Draft};
 use crate::mux::Fit;
 use crate::notes::refusal;
+use crate::tls::words::offers_h3;
 
 impl Assembly<'_> {
     /// The listeners of a proxy, one for each address of its `bind` lines.
@@ -37,6 +38,7 @@ impl Assembly<'_> {
             notes.extend(found.settling());
             self.bind_threads(draft, p, notes);
             self.frames_fit(draft, p, notes);
+            self.no_h3_over_tcp(draft, p, notes);
             if let Some(mux) = draft.proto.filter(|mux| mux.towards_clients(p.mode) != Fit::Spoken) {
                 let place = self.ground.place(draft.span);
                 let text = format!(
@@ -68,6 +70,21 @@ impl Assembly<'_> {
             }
         }
         out
+    }
+
+    /// Refuses HTTP/3 where clients of TCP are offered it, unless experiments are allowed. Nothing speaks it
+    /// there but HAProxy.
+    fn no_h3_over_tcp(&self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) {
+        let offered = draft.proto.is_none() && p.mode == Mode::Http && offers_h3(&draft.tls.words);
+        if !offered || self.memory.experimental {
+            return;
+        }
+        let place = self.ground.place(draft.span);
+        let text = format!(
+            "HTTP/3 on TCP listed via ALPN on {} at [{place}] relies on the experimental QMux protocol, must be allowed via a global 'expose-experimental-directives'.",
+            p.label()
+        );
+        notes.push(refusal(draft.span, text));
     }
 
     /// The listeners of a proxy that is alive.

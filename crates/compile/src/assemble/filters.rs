@@ -96,7 +96,7 @@ impl Parse<'_, '_, '_> {
         }
         let kinds = self.kinds(p);
         for fault in self.names.caches.faults(&self.names.memory.caches, &kinds) {
-            self.late_refusal(p, format!("config: proxy '{}': {fault}", p.name));
+            self.late_refusal(p, format!("config: {} '{}': {fault}", p.kind.noun(), p.name));
         }
     }
 

@@ -460,7 +460,12 @@ const EXPERIMENTS: &[&str] = &[
 fn experiments(ground: &Ground<'_>) -> bool {
     let lines = ground.tree.sections.iter().flat_map(|section| &section.lines);
     let address = |word: &str| ["rhttp@", "quic4@", "quic6@"].iter().any(|kind| word.starts_with(kind));
-    lines.flat_map(|line| line.words()).any(|word| EXPERIMENTS.contains(&word.text()) || address(word.text()))
+    let h3 = |word: &str| word.split(',').any(|name| name == "h3");
+    lines.map(|line| line.words()).any(|words| {
+        let named = words.iter().any(|word| EXPERIMENTS.contains(&word.text()) || address(word.text()));
+        named
+            || words.windows(2).any(|pair| matches!(pair, [name, list] if name == "alpn" && h3(list.text())))
+    })
 }
 
 /// A fault of `lang` as a complaint about a word of a line.

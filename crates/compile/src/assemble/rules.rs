@@ -373,7 +373,7 @@ impl Parse<'_, '_, '_> {
         }
         for at in &p.use_server {
             let Some(line) = self.line(*at) else { continue };
-            let condition = self.condition(line, 2, Place::ChooseServer, "a 'use-server' rule");
+            let condition = self.condition(line, 2, Place::ChooseServer, "switching rule");
             self.bytes_of_http(p, line, condition.as_ref().and_then(Option::as_ref));
             if let (Some(to), Some(condition)) = (self.server_to(p, line), condition) {
                 out.use_server.push(UseServer { to, condition, number: place_of(line, places) });

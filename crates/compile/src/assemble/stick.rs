@@ -61,10 +61,20 @@ fn one(
         return Err(Fault::new("'stick' expects a fetch method"));
     }
     let here = if kind == "store-response" { "for 'store-response'" } else { "during request" };
-    let expr = Expr::parse(words, place, registry, names).map_err(|f| {
-        let text = f.text.replace("is available here", &format!("is available {here}"));
-        Fault { text: format!("'stick': {text}"), ..f }
-    })?;
+    let at = words.position();
+    let placed = |expr: Expr| match expr.fetch.def.places.has(place) {
+        true => Ok(expr),
+        false => {
+            let (name, source) = (expr.fetch.def.name, expr.fetch.def.places.source());
+            let text = format!(
+                "fetch method '{name}' extracts information from '{source}', none of which is available {here}"
+            );
+            Err(Fault::new(text).at(at))
+        }
+    };
+    let expr = Expr::parse_anywhere(words, registry, names)
+        .and_then(placed)
+        .map_err(|f| Fault { text: format!("'stick': {}", f.text), ..f })?;
     let name = match words.peek() {
         Some(b"table") => {
             words.take();

@@ -115,9 +115,14 @@ pub(crate) fn nowhere(s: &Statement<'_>) -> BindDraft {
 /// The same, with what was said before for all lines.
 pub(crate) fn line_from(s: &mut Statement<'_>, missing: &str, base: Option<&BindDraft>) -> Step<BindDraft> {
     let word = s.word(missing)?;
-    let name = s.keyword();
+    let span = word.span();
+    let name = match s.section {
+        // HAProxy says the place twice.
+        "global" => format!("parsing [{}:{}] : 'stats socket'", s.around.sources.name(span.file), span.line),
+        _ => format!("'{}'", s.keyword()),
+    };
     let addresses =
-        addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("'{name}' : {why}")))?;
+        addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("{name} : {why}")))?;
     let base = base.cloned().unwrap_or_else(|| nowhere(s));
     let mut bind = BindDraft { text: word.text().into(), addresses, span: word.span(), ..base };
     let source = s.around.sources.name(word.span().file);

@@ -27,7 +27,10 @@ fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if let Some(found) = SWITCHES.iter().find(|o| o.name == name) {
         s.end_of_option()?;
         // HAProxy looks for it among the options of other places, and ends with an error.
-        return if placed(s, p, name, found.places)? { plain(s, p, found) } else { Err(unknown(s, name)) };
+        return match placed(s, p, name, found.places)? {
+            true => plain(s, p, found),
+            false => Err(not_negated(s, name).unwrap_or_else(|| unknown(s, name))),
+        };
     }
     if let Some(mode) = connection(name) {
         s.end_of_option()?;
@@ -47,10 +50,16 @@ fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if let Some(result) = removed(s, p, name) {
         return result;
     }
-    if s.line.modifier() != Modifier::Set && name != "forwarded" {
-        return Err(tight(s.fail(format!("negation/default is not supported for option '{name}'."))));
+    match not_negated(s, name).filter(|_| name != "forwarded") {
+        Some(refusal) => Err(refusal),
+        None => with_arguments(s, p, name),
     }
-    with_arguments(s, p, name)
+}
+
+/// What is said of `no` or `default` in front of an option that is no switch, at least not here.
+fn not_negated(s: &Statement<'_>, name: &str) -> Option<Diagnostic> {
+    let text = || format!("negation/default is not supported for option '{name}'.");
+    (s.line.modifier() != Modifier::Set).then(|| tight(s.fail(text())))
 }
 
 fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
@@ -274,7 +283,6 @@ fn removed(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Option<Step> {
         "forceclose" => "option 'forceclose' is not supported any more since HAProxy 2.0, please just remove it, or use 'option httpclose' if absolutely needed.".to_owned(),
         "http-tunnel" => "option 'http-tunnel' is not supported any more since HAProxy 2.1, please just remove it, it shouldn't be needed.".to_owned(),
         "http_proxy" => "option 'http_proxy' is not supported any more since HAProxy 2.5. This option stopped working in HAProxy 1.9 and usually had nasty side effects. It can be more reliably implemented with combinations of 'http-request set-dst' and 'http-request set-uri', and even 'http-request do-resolve' if DNS resolution is desired.".to_owned(),
-        "http-use-htx" | "start-on-reload" => format!("option '{name}' is not supported any more, please just remove it."),
         "accept-invalid-http-request" | "accept-invalid-http-response" => {
             if let Err(extra) = s.end_of_option() {
                 return Some(Err(extra));

@@ -92,14 +92,7 @@ fn removed(s: &mut Statement<'_>, _: &mut Draft) -> Step {
         ));
     }
     match name {
-        "clitimeout" | "contimeout" | "srvtimeout" => {
-            let kind = match name {
-                "clitimeout" => "client",
-                "contimeout" => "connect",
-                _ => "server",
-            };
-            fail(format!("the '{name}' directive is not supported anymore since HAProxy 2.1. Use 'timeout {kind}'."))
-        }
+        "clitimeout" | "contimeout" | "srvtimeout" => fail(timeout(name).unwrap_or_default()),
         "appsession" => fail("'appsession' is not supported anymore since HAProxy 1.6.".into()),
         "monitor-net" => fail("'monitor-net' is not supported anymore. Use 'http-request return status 200 if { src <network> }' instead.".into()),
         "redisp" | "redispatch" => fail(format!("keyword '{name}' is not supported anymore. Use 'option redispatch' instead.")),
@@ -115,4 +108,15 @@ fn removed(s: &mut Statement<'_>, _: &mut Draft) -> Step {
         "transparent" => Err(tight(s.fail("support for option 'transparent' was removed in version 3.5."))),
         _ => Err(tight(s.fail_at(s.line.keyword().span(), format!("'{name}' is not supported anymore.")))),
     }
+}
+
+/// What is said of the old names of timeouts, also behind `timeout`.
+pub(super) fn timeout(name: &str) -> Option<String> {
+    let kind = match name {
+        "clitimeout" => "client",
+        "contimeout" => "connect",
+        "srvtimeout" => "server",
+        _ => return None,
+    };
+    Some(format!("the '{name}' directive is not supported anymore since HAProxy 2.1. Use 'timeout {kind}'."))
 }

@@ -123,7 +123,10 @@ fn timeout(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let what = s.peek();
     let Some(entry) = TIMEOUTS.iter().find(|t| t.name == what) else {
         let near = syntax::nearest(what, TIMEOUTS.iter().map(|t| t.name));
-        let gone = matches!(what, "clitimeout" | "srvtimeout" | "contimeout" | "retry" | "resolve");
+        if let Some(text) = super::removed::timeout(what) {
+            return Err(s.fail_at(s.args.here(), text));
+        }
+        let gone = matches!(what, "retry" | "resolve");
         let text = format!(
             "'timeout' supports 'client', 'server', 'connect', 'check', 'queue', 'handshake', 'http-keep-alive', 'http-request', 'tunnel', 'tarpit', 'client-fin' and 'server-fin' (got '{what}')"
         );

@@ -15,6 +15,7 @@ use syntax::{Diagnostic, Style};
 
 use crate::draft::{Draft, InitState, ServerDraft, Where};
 use crate::statement::{Statement, Step, bracket};
+use crate::tls::words::offers_h3;
 
 /// `server <name> <address> [words]`.
 pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -35,6 +36,7 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     server.datagrams = datagrams;
     words(s, &mut server, p, &label, false)?;
     whole(s, &server, &label, name.text())?;
+    no_h3_over_tcp(s, &server, p, &label)?;
     server.forced_id = server.id.is_some();
     let taken = if server.forced_id { p.servers.iter().find(|o| o.id == server.id) } else { None };
     if let Some(other) = taken {
@@ -77,6 +79,18 @@ pub(crate) fn nobody() -> Draft {
     let mut p = Draft::new(crate::draft::Kind::Backend);
     (p.name, p.mode) = ("(null)".into(), program::Mode::Tcp);
     p
+}
+
+/// Refuses HTTP/3 where a server of TCP is asked for it, unless experiments are allowed.
+fn no_h3_over_tcp(s: &Statement<'_>, server: &ServerDraft, p: &Draft, label: &str) -> Step {
+    let asked = server.proto.is_none() && p.mode == Mode::Http && offers_h3(&server.tls.words);
+    if !asked || s.around.experimental {
+        return Ok(());
+    }
+    let text = format!(
+        "{label} : HTTP/3 on TCP listed via ALPN requires the QMUX protocol which is experimental, must be allowed via a global 'expose-experimental-directives'."
+    );
+    Err(bracket(Diagnostic::alert(server.span, text)))
 }
 
 /// `default-server [words]`.
@@ -132,6 +146,7 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     (first.place, first.span, first.datagrams) = (place, prefix.span(), datagrams);
     words(s, &mut first, p, &label, false)?;
     whole(s, &first, &label, prefix.text())?;
+    no_h3_over_tcp(s, &first, p, &label)?;
     for number in from..=to {
         first.forced_id = first.id.is_some();
         // So is an id; the others have the one of their place.

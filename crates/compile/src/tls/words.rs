@@ -15,6 +15,11 @@ pub(crate) fn alpn(words: &mut Words, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether HTTP/3 is offered, which over TCP is an experiment of HAProxy's.
+pub(crate) fn offers_h3(words: &Words) -> bool {
+    words.alpn.iter().flatten().any(|name| name == b"h3")
+}
+
 /// `ssl-min-ver`, `ssl-max-ver`.
 pub(crate) fn version(place: &mut Option<Version>, text: &str) -> Result<(), String> {
     *place = Some(Version::named(text).ok_or_else(|| format!("'{text}' : unknown ssl/tls version"))?);

@@ -160,7 +160,7 @@ fn request_for<'r>(
     proxy: u32,
     body: &'r [u8],
 ) -> crate::worker::service::Request<'r> {
-    let whole = crate::body::is_whole(stream);
+    let whole = crate::body::fits(stream);
     crate::worker::service::Request {
         txn: &stream.txn,
         conn: stream.client.conn(),

@@ -46,8 +46,9 @@ impl Expr {
         names: &mut dyn Names,
     ) -> Result<Expr, Fault> {
         let at = words.position();
+        let whole = words.peek().map(String::from_utf8_lossy);
         let expr = Expr::parse_anywhere(words, reg, names)?;
-        in_place(expr.fetch.def, place).map_err(|f| f.at(at))?;
+        in_place(expr.fetch.def, whole.as_deref(), place).map_err(|f| f.at(at))?;
         Ok(expr)
     }
 
@@ -81,14 +82,14 @@ fn with_body(args: Box<[Arg]>, body: Option<Arg>) -> Box<[Arg]> {
     }
 }
 
-/// Refuses a fetch whose data does not exist at a place.
-fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
+/// Refuses a fetch whose data does not exist at a place. HAProxy names the whole word in which it stands.
+fn in_place(def: &FetchDef, whole: Option<&str>, place: Place) -> Result<(), Fault> {
     if def.places.has(place) {
         return Ok(());
     }
     Err(Fault::new(format!(
         "fetch method '{}' extracts information from '{}', none of which is available here",
-        def.name,
+        whole.unwrap_or(def.name),
         def.places.source()
     )))
 }

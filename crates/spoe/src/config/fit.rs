@@ -1,6 +1,7 @@
 //! How the sections of a scope fit together, and what comes of them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lang::Names;
@@ -34,7 +35,7 @@ pub fn agent(
     warn(&draft, &at, place, names);
     let mut fit =
         Fit { path, place, draft: &draft, at: &at, messages: HashMap::new(), taken: HashMap::new() };
-    fit.messages = sections.messages.into_iter().map(|m| (m.name.clone(), m)).collect();
+    fit.messages = sections.messages.into_iter().map(|m| (m.name.clone(), Known::from(m))).collect();
     let groups = fit.groups(&sections.groups)?;
     let events = fit.events(names)?;
     let sent = |event: Event| events.get(event as usize).is_some_and(|list| !list.is_empty());
@@ -137,8 +138,8 @@ struct Fit<'f> {
     draft: &'f agent::Draft,
     /// Where the agent stands.
     at: &'f str,
-    /// Messages that nobody has taken yet.
-    messages: HashMap<String, message::Draft>,
+    /// Messages that no event has taken yet. Those of groups stay: they may be sent on an event as well.
+    messages: HashMap<String, Known>,
     /// The groups that took messages, with their lines.
     taken: HashMap<String, (String, usize)>,
 }
@@ -172,7 +173,7 @@ impl Fit<'_> {
                     "SPOE message '{name}' already belongs to the SPOE group '{group}' declare at {path}:{line}"
                 ));
             }
-            let Some(message) = self.messages.remove(name) else {
+            let Some(message) = self.messages.get(name) else {
                 let (group, at) = (&draft.name, self.at);
                 return Err(format!(
                     "SPOE group '{group}' try to use undefined SPOE message '{name}' at {at}"
@@ -180,23 +181,20 @@ impl Fit<'_> {
             };
             self.taken.insert(name.clone(), (draft.name.clone(), draft.line));
             let place = format!("{}:{}", self.path, message.line);
-            sources.extend(message.args.iter().map(|(_, expr)| Source {
+            sources.extend(message.sent.args.iter().map(|(_, expr)| Source {
                 message: name.as_str().into(),
                 place: place.as_str().into(),
                 places: expr.fetch.def.places,
             }));
-            messages.push(finished(message));
+            messages.push(message.sent.clone());
         }
         Ok(Group { name: draft.name.as_str().into(), messages: messages.into(), sources: sources.into() })
     }
 
-    fn events(&mut self, names: &mut dyn Names) -> Result<[Box<[Message]>; COUNT], String> {
-        let mut events: [Vec<Message>; COUNT] = Default::default();
+    fn events(&mut self, names: &mut dyn Names) -> Result<[Box<[Arc<Message>]>; COUNT], String> {
+        let mut events: [Vec<Arc<Message>>; COUNT] = Default::default();
         for name in &self.draft.messages {
             let Some(draft) = self.messages.remove(name) else {
-                if self.taken.contains_key(name) {
-                    continue;
-                }
                 let (agent, at) = (&self.draft.name, self.at);
                 return Err(format!(
                     "SPOE agent '{agent}' try to use undefined SPOE message '{name}' at {at}"
@@ -220,28 +218,48 @@ impl Fit<'_> {
             }
             let both = self.place.front && self.place.back;
             let event = if both { event.of_both() } else { event };
-            misplaced(&draft, event, self.place, &at)?;
+            misplaced(&draft.sent, name, event, self.place, &at)?;
             if let Some(list) = events.get_mut(event as usize) {
-                list.push(finished(draft));
+                list.push(draft.sent);
             }
         }
         Ok(events.map(Into::into))
     }
 }
 
-fn finished(draft: message::Draft) -> Message {
-    Message { name: draft.name.into_bytes().into(), args: draft.args.into(), condition: draft.condition }
+/// A message, and what is to be known of it before anybody sends it.
+struct Known {
+    sent: Arc<Message>,
+    line: usize,
+    event: Option<Event>,
+}
+
+impl From<message::Draft> for Known {
+    fn from(draft: message::Draft) -> Known {
+        let sent = Message {
+            name: draft.name.into_bytes().into(),
+            args: draft.args.into(),
+            condition: draft.condition,
+        };
+        Known { sent: Arc::new(sent), line: draft.line, event: draft.event }
+    }
 }
 
 /// Refuses a message whose arguments are not there at its event.
-fn misplaced(draft: &message::Draft, event: Event, of: &FilterPlace<'_>, at: &str) -> Result<(), String> {
+fn misplaced(
+    message: &Message,
+    name: &str,
+    event: Event,
+    of: &FilterPlace<'_>,
+    at: &str,
+) -> Result<(), String> {
     let place = event.place(of.front, of.back);
-    let lost = draft.args.iter().map(|(_, expr)| expr.fetch.def.places).find(|places| !places.has(place));
+    let lost = message.args.iter().map(|(_, expr)| expr.fetch.def.places).find(|places| !places.has(place));
     match lost {
         None => Ok(()),
         Some(places) => Err(format!(
             "Ignore SPOE message '{}' at {at}: some args extract information from '{}', none of which is available here ('{}')",
-            draft.name,
+            name,
             source(places),
             place.words()
         )),
