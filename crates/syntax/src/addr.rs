@@ -292,9 +292,12 @@ fn internet(rest: &str, family: Family, text: &str, accept: Accept) -> Result<(H
     Ok((named_host(host, family, text)?, ports))
 }
 
-/// A bracket keeps its colons; otherwise the last colon divides.
+/// A bracket keeps its colons; otherwise the last colon divides. Around nothing, or with something else than
+/// a port behind them, brackets are part of a name, which nobody has.
 fn split_port(text: &str) -> (&str, Option<&str>) {
-    if let Some((host, tail)) = text.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
+    let bracket = text.strip_prefix('[').and_then(|inside| inside.split_once(']'));
+    let closed = |(host, tail): &(&str, &str)| !host.is_empty() && (tail.is_empty() || tail.starts_with(':'));
+    if let Some((host, tail)) = bracket.filter(closed) {
         return (host, tail.strip_prefix(':'));
     }
     match text.rsplit_once(':') {
