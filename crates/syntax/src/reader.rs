@@ -212,9 +212,7 @@ impl<'r> Reader<'r> {
                 "argument number {number} at position {at} is empty and marks the end of the argument list:"
             );
             let help = "an unset variable within quotes is an empty word; \"${NAME[*]}\" vanishes instead";
-            return self
-                .diagnostics
-                .push(Diagnostic::alert(span, text).styled(Style::Reading).of_words().help(help));
+            return self.diagnostics.push(Diagnostic::alert(span, text).styled(Style::Reading).help(help));
         }
         let Some(line) = Line::new(words) else { return };
         if !settings::may_be_modified(&line) {
