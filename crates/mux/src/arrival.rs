@@ -69,6 +69,8 @@ pub trait Host {
 pub struct Settings {
     /// Which errors of the client are logged: each arrives as a request that is none.
     pub log_errors: H2Log,
+    /// Whether a client that leaves without a word is logged (`option dontlognull`, `http-ignore-probes`).
+    pub log_silent: bool,
     /// `idle-ping`.
     pub ping: Option<Duration>,
     /// How long the client may take nothing, or say nothing.

@@ -47,6 +47,7 @@ fn settings_of(client: &Client) -> Settings {
     let timeouts = &frontend.timeouts;
     Settings {
         log_errors: global.tune.h2.log_errors,
+        log_silent: !frontend.options.dontlognull && !frontend.options.http_ignore_probes,
         ping: bind.and_then(|bind| bind.idle_ping),
         client: timeouts.client,
         request: timeouts.http_request,

@@ -77,6 +77,7 @@ pub async fn serve<H: Host>(
         glitches: 0,
         calmed: rt::now(),
         unread: buf.is_some(),
+        has_said: buf.is_some(),
         buf,
     };
     let counters = serving.host.counters();
@@ -110,6 +111,8 @@ struct Serving<'h, H: Host> {
     out: Outbox,
     /// Bytes received and not understood.
     buf: Option<Buf>,
+    /// The client has said anything at all.
+    has_said: bool,
     /// There is more to understand in it: enough had come for a turn.
     unread: bool,
     /// Streams, and those that are over but for what their tasks have yet to take.
@@ -222,12 +225,15 @@ impl<H: Host> Serving<'_, H> {
                 self.host.conn().error.set(ConnError::of_system(&e));
                 // Who breaks off before the first frame is logged like one who closes.
                 if self.connection.peer_closed() {
-                    self.log_error(H2Log::Connection);
+                    self.log_stillborn();
                 }
                 self.state = State::Closing;
                 return true;
             }
-            Poll::Ready(Ok(n)) => buf.advance(n),
+            Poll::Ready(Ok(n)) => {
+                buf.advance(n);
+                self.has_said = true;
+            }
             Poll::Pending => {
                 self.buf = self.buf.take().filter(|buf| !buf.is_empty());
                 return false;
@@ -245,7 +251,7 @@ impl<H: Host> Serving<'_, H> {
         self.state = State::HalfClosed;
         if self.connection.peer_closed() {
             self.state = State::Closing;
-            return self.log_error(H2Log::Connection);
+            return self.log_stillborn();
         }
         for place in self.lines.circle() {
             let Some(line) = self.lines.get(place) else { continue };
@@ -388,6 +394,14 @@ impl<H: Host> Serving<'_, H> {
         });
         self.lines.insert(stream, Line::new(stream, link, method, extended, body, receipt));
         self.note();
+    }
+
+    /// Writes the line of a client that has left before its first frame, unless it has said nothing at all
+    /// and such are not logged.
+    fn log_stillborn(&mut self) {
+        if self.settings.log_silent || self.has_said {
+            self.log_error(H2Log::Connection);
+        }
     }
 
     /// Writes the log line of an error of the peer, if such are wanted: that of a request that was none.
