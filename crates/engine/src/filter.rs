@@ -154,16 +154,21 @@ pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
         }
         return closes;
     }
-    let Some(chain) = all(stream, Side::Response) else { return closes };
+    let plain = takes_no_chunks(stream);
+    if plain {
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+    let chain = all(stream, Side::Response).or_else(|| plain.then(|| Box::new(Chain::new(Vec::new()))));
+    let Some(chain) = chain else { return closes };
     if let Some(length) = chain.length() {
         say_length(&mut stream.txn.res, length);
         stream.down_chain = Some((chain, Outer::Plain));
         return false;
     }
     if !chain.rewrites() || chain.keeps_length() {
-        let outer = if body == Body::Chunked { Outer::Chunked } else { Outer::Plain };
+        let outer = if body == Body::Chunked && !plain { Outer::Chunked } else { Outer::Plain };
         stream.down_chain = Some((chain, outer));
-        return closes;
+        return closes || plain;
     }
     let chunks = stream.txn.req.version() >= Version::HTTP_11;
     let res = &mut stream.txn.res;
@@ -175,6 +180,14 @@ pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
     }
     stream.down_chain = Some((chain, if chunks { Outer::Chunked } else { Outer::Plain }));
     !chunks
+}
+
+/// Whether the chunks are those that a connection of FastCGI made, and the client speaks HTTP/1.0: it gets
+/// the body as it is, which ends with its connection.
+fn takes_no_chunks(stream: &Stream<'_>) -> bool {
+    stream.txn.req.version() < Version::HTTP_11
+        && stream.http.response_body == Body::Chunked
+        && stream.upstream.as_ref().and_then(|up| up.call.as_ref()).is_some_and(mux::Call::speaks_fcgi)
 }
 
 /// Passes what is at hand of a local answer through a chain. A filter that fails makes it end there.

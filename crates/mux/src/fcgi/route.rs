@@ -46,6 +46,25 @@ impl Carrier for Stdin {
     fn release(&mut self, _: usize, _: &mut Vec<u8>) {}
 }
 
+/// What an application that has ended its request does not want to see any more of the body.
+struct Nowhere;
+
+impl Carrier for Nowhere {
+    fn send(&mut self, data: &[u8], _: bool, _: &mut Vec<u8>) -> usize {
+        data.len()
+    }
+
+    fn frame(&mut self, _: usize, _: bool, _: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    fn framed(&mut self, _: bool, _: &mut Vec<u8>) {}
+
+    fn trailers(&mut self, _: &Head, _: &mut Vec<u8>) {}
+
+    fn release(&mut self, _: usize, _: &mut Vec<u8>) {}
+}
+
 /// With so many bytes of its body a head does not wait for the rest.
 const HELD: usize = 8192;
 
@@ -97,9 +116,31 @@ impl Route {
         }
     }
 
-    /// Whether all of the response was taken, or nobody is to get more of it.
+    /// Whether nothing is left to do: all of the response was taken, or nobody is to get more of it.
     pub fn is_through(&self) -> bool {
-        matches!(self.answer, Answer::Over) && self.down.is_empty()
+        matches!(self.answer, Answer::Over) && self.down.is_empty() && !self.drains()
+    }
+
+    /// Whether the application has answered and ended the request before its body was there. The rest is read
+    /// and dropped, so that the client sees the response and may go on.
+    fn drains(&self) -> bool {
+        self.over && self.complete && !self.up.is_done() && !self.up.ended
+    }
+
+    /// Drops what came of a body that nobody wants; whether there was something.
+    pub fn drain(&mut self, cx: &mut Context<'_>, out: &mut Outbox) -> bool {
+        let mut moved = false;
+        while self.drains() {
+            let came = !self.up.is_empty();
+            if self.up.send(&mut Nowhere, out).is_err() {
+                self.up.discard();
+            }
+            if !self.up.fill(cx, &self.link) && !came {
+                break;
+            }
+            moved = true;
+        }
+        moved
     }
 
     /// Whether the response came whole.
@@ -158,12 +199,15 @@ impl Route {
                     return;
                 }
             };
+        let old = self.version < Version::HTTP_11;
         let (framing, left) = match response_body(&head, self.method) {
             Body::None => (Body::None, Some(0)),
             Body::Length(length) => (Body::Length(length), Some(length)),
             // As it comes, chunks and all.
             Body::Chunked => (Body::UntilClose, None),
-            Body::UntilClose if ended => {
+            // A client of HTTP/1.0 gets no length that the application did not say, and no chunks: those are
+            // for the way to the engine, which sees by them whether the body is whole.
+            Body::UntilClose if ended && !old => {
                 head.remove_all(Known::TransferEncoding);
                 let length = body.len() as u64;
                 let digits = &mut [0; base::text::INT_MAX];
@@ -172,12 +216,12 @@ impl Route {
             }
             Body::UntilClose => (Body::Chunked, None),
         };
-        if left.is_some_and(|left| (body.len() as u64) > left) {
+        // A body in answer to HEAD is dropped (RFC 3875 section 4.3.3).
+        let unwanted = self.method == Method::Head;
+        if !unwanted && left.is_some_and(|left| (body.len() as u64) > left) {
             return self.malformed();
         }
-        if left.is_some() {
-            head.set_version(self.version.min(Version::HTTP_11));
-        }
+        head.set_version(self.version.min(Version::HTTP_11));
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.fate.added.set(signed(head.counted_len()) - signed(counted));
         if framing == Body::Chunked {
@@ -231,6 +275,9 @@ impl Route {
     /// Moves what there is; whether something moved.
     pub fn turn(&mut self, cx: &mut Context<'_>, out: &mut Outbox) -> bool {
         let mut moved = self.push(cx, out);
+        if self.drains() {
+            return moved | self.drain(cx, out);
+        }
         if out.is_full() || matches!(self.answer, Answer::Over) {
             return moved;
         }

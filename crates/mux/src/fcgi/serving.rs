@@ -197,6 +197,7 @@ impl Serving {
         let out = &mut self.out;
         self.routes.retain(|_, route| {
             route.push(cx, out);
+            route.drain(cx, out);
             !route.is_through() && !route.is_left(cx)
         });
         self.out.discard();
