@@ -51,6 +51,7 @@ counted outside_sums python3 tests/differential/frames/frames.py --binary target
 counted outside_sums python3 tests/differential/fates/fates.py --binary target/quick/harrier --jobs 4
 counted outside_sums python3 tests/mail.py --binary target/quick/harrier
 counted outside_sums python3 tests/fcgi.py --binary target/quick/harrier --size 20
+counted outside_sums python3 tests/spoe.py --binary target/quick/harrier
 counted outside_sums python3 tests/clients/run.py --binary target/quick/harrier
 soak="--release --locked --manifest-path tests/soak/Cargo.toml --target-dir target/soak"
 counted cargo_sums cargo test $soak
