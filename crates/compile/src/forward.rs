@@ -103,7 +103,7 @@ fn number(s: &mut Statement<'_>) -> Step<u32> {
 /// `dgram-bind <addresses> [words]`; those about streams are read and mean nothing here.
 fn datagrams(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
     let word = s.word(missing)?;
-    let addresses = bind::addresses_of(word.text(), DATAGRAMS, s.around.environment)
+    let (addresses, _) = bind::addresses_of(word.text(), DATAGRAMS, s.around.environment)
         .map_err(|why| s.fail(format!("'dgram-bind {word}' : {why}")))?;
     let mut bind = BindDraft { text: word.text().into(), addresses, span: word.span(), ..bind::nowhere(s) };
     bind::words(s, &mut bind).map_err(|diagnostic| {

@@ -210,7 +210,7 @@ fn peer(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
 /// The listener that the line of the local peer stands for.
 fn own_listener(s: &Statement<'_>, p: &PeersDraft, address: &str) -> Step<BindDraft> {
     let mut own = p.default_bind.clone().unwrap_or_else(|| bind::nowhere(s));
-    own.addresses = bind::addresses(address, s.around.environment)
+    (own.addresses, own.mptcp) = bind::addresses(address, s.around.environment)
         .map_err(|why| s.fail(format!("'{} {}' : {why}", s.keyword(), p.proxy.name)))?;
     own.addresses.truncate(1);
     (own.text, own.span) = (address.into(), s.line.span());

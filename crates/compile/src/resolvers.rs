@@ -122,13 +122,16 @@ fn nameserver(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
         }
         _ => return Err(refuse(format!("'{word}' is not supported yet by Harrier (planned)"))),
     };
-    if address.transport == Transport::Quic || address.mptcp {
-        return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
+    if address.transport == Transport::Quic {
+        return Err(refuse("QUIC is not supported yet by Harrier (planned)".into()));
     }
     let stream = address.transport == Transport::Stream;
-    let line = if stream { Some(words(s, name)?) } else { None };
+    let mut line = if stream { Some(words(s, name)?) } else { None };
     let maxconn = line.as_ref().map_or(0, |line| line.maxconn);
     let addr = SocketAddr::new(ip, port);
+    if let Some(line) = &mut line {
+        line.plain.mptcp = address.mptcp;
+    }
     draft.resolvers.servers.push(NameServer { stream, maxconn, ..named(name.text(), addr) });
     draft.lines.push(line.map(Box::new));
     draft.places.push(place);

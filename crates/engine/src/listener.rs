@@ -41,6 +41,7 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
         interface: bind.interface.as_deref().map(str::to_owned),
         namespace: bind.namespace,
         v6only: bind.v6only,
+        mptcp: bind.mptcp,
         // Linux takes no smaller one once a connection stands, which is what one below zero asks for.
         mss: bind.mss.and_then(|m| u16::try_from(m).ok()),
         defer_accept: bind.defer_accept.then_some(Duration::from_secs(1)),

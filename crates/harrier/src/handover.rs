@@ -119,6 +119,7 @@ struct Wanted<'w> {
     namespace: Option<base::netns::Namespace>,
     v6only: Option<bool>,
     stream: bool,
+    mptcp: bool,
 }
 
 impl Inherited {
@@ -130,6 +131,7 @@ impl Inherited {
             namespace: bind.namespace,
             v6only: bind.v6only,
             stream: true,
+            mptcp: bind.mptcp,
         })?;
         Listener::adopt(fd, options).ok()
     }
@@ -142,6 +144,7 @@ impl Inherited {
             namespace: dgram.namespace,
             v6only: dgram.v6only,
             stream: false,
+            mptcp: false,
         })?;
         SharedDatagram::adopt(fd, recv_buffer).ok()
     }
@@ -164,7 +167,7 @@ fn fits(wanted: &Wanted<'_>, addr: &Addr, bound: &Bound, label: &Label) -> bool 
         _ => true,
     };
     let namespace = wanted.namespace.map_or("", |n| n.name()).as_bytes();
-    let kind = bound.stream == wanted.stream;
+    let kind = (bound.stream, bound.mptcp) == (wanted.stream, wanted.mptcp);
     same && kind && takes_v4 && label.namespace == namespace && label.interface == interface
 }
 

@@ -215,7 +215,7 @@ pub fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
     let (file, line) = &bind.place;
     say::warning(&format!(
         "Starting [{file}:{line}] for {whose}: protocol {}: cannot set TCP congestion control algorithm, ({}) for [{}:{}].",
-        family(&a),
+        family(bind, &a),
         say::reason(&e),
         a.ip(),
         a.port()
@@ -231,7 +231,7 @@ pub fn tell_lacking(bind: &Bind, whose: &str) {
     }
     let Ok(lacking) = rt::lacking(*a, &options) else { return };
     let (file, line) = &bind.place;
-    let place = format!("[{file}:{line}] for {whose}: protocol {}", family(a));
+    let place = format!("[{file}:{line}] for {whose}: protocol {}", family(bind, a));
     let say = |verb: &str, what: &str, e: &io::Error| {
         let reason = say::reason(e);
         say::warning(&format!("{verb} {place}: {what} ({reason}) for [{}:{}].", a.ip(), a.port()));
@@ -253,8 +253,13 @@ fn inet(bind: &Bind, listener: &Listener) -> Option<SocketAddr> {
     }
 }
 
-fn family(address: &SocketAddr) -> &'static str {
-    if address.is_ipv6() { "tcpv6" } else { "tcpv4" }
+fn family(bind: &Bind, address: &SocketAddr) -> &'static str {
+    match (bind.mptcp, address.is_ipv6()) {
+        (false, false) => "tcpv4",
+        (false, true) => "tcpv6",
+        (true, false) => "mptcpv4",
+        (true, true) => "mptcpv6",
+    }
 }
 
 /// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand
@@ -366,13 +371,20 @@ pub fn complain(bind: &Bind, whose: &str, e: &io::Error) {
     }
 }
 
+/// Whether the kernel knows no such protocol: `ENOPROTOOPT`, `EPROTONOSUPPORT`.
+fn lacks_protocol(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(92 | 93))
+}
+
 /// Why a socket can't be had.
 pub fn complaint(bind: &Bind, whose: &str, e: &io::Error) -> String {
     let (file, line) = &bind.place;
     let reason = say::reason(e);
     let what = match &bind.address {
         Listen::Tcp(a) => {
-            format!("{}: cannot bind socket ({reason}) for [{}:{}].", family(a), a.ip(), a.port())
+            // A kernel without MPTCP makes no such sockets.
+            let made = if bind.mptcp && lacks_protocol(e) { "create receiving" } else { "bind" };
+            format!("{}: cannot {made} socket ({reason}) for [{}:{}].", family(bind, a), a.ip(), a.port())
         }
         Listen::Unix(path) => {
             let path = String::from_utf8_lossy(path);

@@ -202,6 +202,7 @@ fn options(other: &Other) -> ConnectOptions {
     ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        mptcp: other.mptcp,
         md5sig: other.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
         namespace: other.namespace,
         ..ConnectOptions::default()

@@ -52,6 +52,8 @@ pub struct Bind {
     pub tcp_ut: Option<Duration>,
     /// `tfo`.
     pub tfo: bool,
+    /// The address asks for MPTCP.
+    pub mptcp: bool,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
     /// `tcp-ss`: 0 keeps no SYN, 1 from the IP header on, 2 with the link's.
@@ -124,6 +126,7 @@ impl Bind {
             mss: None,
             tcp_ut: None,
             tfo: false,
+            mptcp: false,
             md5sig: None,
             save_syn: 0,
             congestion: None,

@@ -42,6 +42,8 @@ pub struct Other {
     pub group: u32,
     /// Where connections to it come from (`source`).
     pub source: Option<Source>,
+    /// It is reached by MPTCP.
+    pub mptcp: bool,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
     /// `namespace`.

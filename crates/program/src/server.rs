@@ -121,6 +121,10 @@ pub struct Plain {
     pub socks4: Option<std::net::SocketAddr>,
     /// `namespace`.
     pub namespace: ServerNamespace,
+    /// Connections speak MPTCP, as the address asks.
+    pub mptcp: bool,
+    /// Whether those of checks do; `None`: as the server's, unless they have a port of their own.
+    pub check_mptcp: Option<bool>,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
     /// `tfo`.
@@ -184,6 +188,8 @@ impl Default for Plain {
             non_stick: false,
             tcp_ut: None,
             socks4: None,
+            mptcp: false,
+            check_mptcp: None,
             md5sig: None,
             tfo: false,
             congestion: None,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::net::{SocketFlags, SocketType};
+use rustix::net::{Protocol, SocketFlags, SocketType};
 use socket2::SockRef;
 
 use base::netns::Namespace;
@@ -29,6 +29,8 @@ pub struct ListenOptions {
     pub transparent: bool,
     /// Only connections through this interface, where it can be had ([`lacking`]).
     pub interface: Option<String>,
+    /// Speaks MPTCP with whoever does (RFC 8684).
+    pub mptcp: bool,
     /// The network namespace; `None` is that of the process.
     pub namespace: Option<Namespace>,
     /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's
@@ -73,6 +75,7 @@ impl Default for ListenOptions {
             transparent: false,
             interface: None,
             namespace: None,
+            mptcp: false,
             v6only: None,
             mss: None,
             defer_accept: None,
@@ -102,7 +105,7 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
 /// A socket that has its address and nobody can connect to yet, and what makes it listen. When that is
 /// dropped instead, nothing of the address is left.
 pub(crate) fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(OwnedFd, Rest)> {
-    let fd = socket(addr, SocketType::STREAM, options.namespace)?;
+    let fd = stream(addr, options.mptcp, options.namespace)?;
     let backlog = options.backlog.min(i32::MAX as u32) as i32;
     let path = match addr {
         Addr::Unix(path) => Some(bind_path(&fd, path, options)?),
@@ -159,16 +162,27 @@ impl Drop for Renamed {
     }
 }
 
+/// A stream socket for an address, perhaps one that speaks MPTCP.
+pub(crate) fn stream(addr: &Addr, mptcp: bool, namespace: Option<Namespace>) -> io::Result<OwnedFd> {
+    let protocol = (mptcp && matches!(addr, Addr::Inet(_))).then_some(rustix::net::ipproto::MPTCP);
+    socket(addr, SocketType::STREAM, protocol, namespace)
+}
+
 /// A socket for an address. Paths of the file system are the same in all namespaces.
-pub(crate) fn socket(addr: &Addr, kind: SocketType, namespace: Option<Namespace>) -> io::Result<OwnedFd> {
+fn socket(
+    addr: &Addr,
+    kind: SocketType,
+    protocol: Option<Protocol>,
+    namespace: Option<Namespace>,
+) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let make = || Ok(rustix::net::socket_with(addr.family(), kind, flags, None)?);
+    let make = || Ok(rustix::net::socket_with(addr.family(), kind, flags, protocol)?);
     netns::within(namespace.filter(|_| !matches!(addr, Addr::Unix(_))), make)
 }
 
 /// A socket that receives datagrams, and shares its address with others as listening ones do.
 pub(crate) fn receive(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
-    let fd = socket(addr, SocketType::DGRAM, options.namespace)?;
+    let fd = socket(addr, SocketType::DGRAM, None, options.namespace)?;
     match addr {
         Addr::Inet(inet) => {
             let socket = SockRef::from(&fd);
@@ -293,7 +307,7 @@ pub struct Lacking {
 /// # Errors
 /// There are no such sockets.
 pub fn lacking(addr: SocketAddr, options: &ListenOptions) -> io::Result<Lacking> {
-    let fd = socket(&Addr::Inet(addr), SocketType::STREAM, options.namespace)?;
+    let fd = stream(&Addr::Inet(addr), options.mptcp, options.namespace)?;
     let socket = SockRef::from(&fd);
     let interface = options.interface.as_ref().map(|name| socket.bind_device(Some(name.as_bytes())));
     let mss = options.mss.map(|mss| socket.set_tcp_mss(mss.into()));
@@ -303,30 +317,31 @@ pub fn lacking(addr: SocketAddr, options: &ListenOptions) -> io::Result<Lacking>
 /// Options that a socket takes also when it listens already.
 pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<()> {
     let socket = SockRef::from(&fd);
+    let tcp = |set: io::Result<()>| crate::sockopt::tolerated(set, options.mptcp);
     let seconds = |d: Duration| i32::try_from(d.as_secs().max(1)).unwrap_or(i32::MAX);
     if let Some(mss) = options.mss {
         let _ = socket.set_tcp_mss(mss.into());
     }
     if let Some(wait) = options.defer_accept {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds(wait))?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds(wait)))?;
     }
     if let Some(queue) = options.fastopen {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, queue.min(i32::MAX as u32) as i32)?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, queue.min(i32::MAX as u32) as i32))?;
     }
     if options.user_timeout.is_some() {
-        socket.set_tcp_user_timeout(options.user_timeout)?;
+        tcp(socket.set_tcp_user_timeout(options.user_timeout))?;
     }
     if let Some(keepalive) = options.keepalive {
-        keepalive.apply(&socket)?;
+        tcp(keepalive.apply(&socket))?;
     }
     if options.nodelay {
-        socket.set_tcp_nodelay(true)?;
+        tcp(socket.set_tcp_nodelay(true))?;
     }
     if let Some(key) = &options.md5sig {
-        accept_md5sig(fd, v6, key)?;
+        tcp(accept_md5sig(fd, v6, key))?;
     }
     if let Some(mode) = options.save_syn {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, mode.into())?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, mode.into()))?;
     }
     if let Some(size) = options.recv_buffer {
         socket.set_recv_buffer_size(size)?;
@@ -335,7 +350,7 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
         socket.set_send_buffer_size(size)?;
     }
     if let Some(size) = options.unsent {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32)?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32))?;
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::SocketType;
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::addr::Addr;
@@ -27,6 +26,8 @@ pub struct ConnectOptions {
     pub namespace: Option<base::netns::Namespace>,
     /// Sends small segments at once (TCP_NODELAY).
     pub nodelay: bool,
+    /// Speaks MPTCP with a peer that does (RFC 8684).
+    pub mptcp: bool,
     /// Keep-alive probes.
     pub keepalive: Option<Keepalive>,
     /// How long sent data may stay unacknowledged (TCP_USER_TIMEOUT).
@@ -60,6 +61,7 @@ impl Default for ConnectOptions {
             transparent: false,
             interface: None,
             namespace: None,
+            mptcp: false,
             nodelay: true,
             keepalive: None,
             user_timeout: None,
@@ -106,7 +108,7 @@ impl Keepalive {
 
 /// Begins a connection of the kernel's.
 pub(crate) fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<OwnedFd> {
-    let fd = crate::listen::socket(addr, SocketType::STREAM, options.namespace)?;
+    let fd = crate::listen::stream(addr, options.mptcp, options.namespace)?;
     if !addr.is_unix() {
         prepare(fd.as_fd(), addr, options)?;
     }
@@ -116,11 +118,20 @@ pub(crate) fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<Owned
     }
 }
 
+/// What became of an option of TCP: MPTCP does without those that it does not know.
+pub(crate) fn tolerated(set: io::Result<()>, mptcp: bool) -> io::Result<()> {
+    match set {
+        Err(e) if mptcp && matches!(e.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP)) => Ok(()),
+        set => set,
+    }
+}
+
 fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Result<()> {
     let v6 = matches!(addr, Addr::Inet(a) if a.is_ipv6());
     let socket = SockRef::from(&fd);
+    let tcp = |set: io::Result<()>| tolerated(set, options.mptcp);
     if options.nodelay {
-        socket.set_tcp_nodelay(true)?;
+        tcp(socket.set_tcp_nodelay(true))?;
     }
     // Marks are advice to the network: without the privilege to give it traffic goes on.
     if let Some(mark) = options.mark {
@@ -134,22 +145,22 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         bind_source(fd, source, options.transparent)?;
     }
     if let Some(keepalive) = options.keepalive {
-        keepalive.apply(&socket)?;
+        tcp(keepalive.apply(&socket))?;
     }
     if options.user_timeout.is_some() {
-        socket.set_tcp_user_timeout(options.user_timeout)?;
+        tcp(socket.set_tcp_user_timeout(options.user_timeout))?;
     }
     if let Some(mss) = options.mss {
-        socket.set_tcp_mss(mss.into())?;
+        tcp(socket.set_tcp_mss(mss.into()))?;
     }
     if let Some(tos) = options.tos {
         let _ = set_tos(fd, v6, tos);
     }
     if options.fastopen {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1))?;
     }
     if let Some(key) = &options.md5sig {
-        set_md5sig(fd, addr, key, false)?;
+        tcp(set_md5sig(fd, addr, key, false))?;
     }
     if let Some(algorithm) = &options.congestion {
         // Where there is no such algorithm, or it is not for us, the system's own serves.
@@ -162,10 +173,10 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         socket.set_send_buffer_size(size)?;
     }
     if let Some(size) = options.unsent {
-        set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32)?;
+        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32))?;
     }
     if options.delay_ack {
-        socket.set_tcp_quickack(false)?;
+        tcp(socket.set_tcp_quickack(false))?;
     }
     Ok(())
 }

@@ -395,6 +395,13 @@ pub fn idle(r: &Row<'_>) -> Value {
 pub fn protocol(r: &Row<'_>) -> Value {
     use program::address::Listen;
     let name = |b: &program::Bind| match &b.address {
+        Listen::Tcp(a) if b.mptcp => {
+            if a.is_ipv4() {
+                "mptcpv4"
+            } else {
+                "mptcpv6"
+            }
+        }
         Listen::Tcp(a) if a.is_ipv4() => "tcpv4",
         Listen::Tcp(_) => "tcpv6",
         Listen::Fd(n) => match rt::sys::inherited_addr(*n) {

@@ -63,6 +63,7 @@ impl Assembly<'_> {
                     .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 let settings = Bind {
                     threads: shards::share(draft, position, threads),
+                    mptcp: draft.mptcp.contains(address),
                     tls: tls.clone(),
                     ..draft.settings.clone()
                 };

@@ -35,8 +35,9 @@ impl Assembly<'_> {
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let state = crate::bind::listener(&name, draft.id.unwrap_or(id), draft.guid(0), workers);
                 // `unix-bind` says nothing of these.
+                let mptcp = draft.mptcp.contains(address);
                 let (state, address) = (state.into(), address.clone());
-                out.push(Bind { state, address, tls: tls.clone(), ..draft.settings.clone() });
+                out.push(Bind { state, address, mptcp, tls: tls.clone(), ..draft.settings.clone() });
             }
         }
         out

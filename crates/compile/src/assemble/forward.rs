@@ -65,7 +65,8 @@ impl Assembly<'_> {
                 let name = bind.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let state = Arc::new(bind::listener(&name, id, bind.guid(position), workers));
                 let threads = shards::share(bind, position, threads);
-                let settings = Bind { threads, tls: tls.clone(), state, ..bind.settings.clone() };
+                let mptcp = bind.mptcp.contains(address);
+                let settings = Bind { threads, mptcp, tls: tls.clone(), state, ..bind.settings.clone() };
                 out.push(self.sockets.apply(address, settings));
             }
         }

@@ -42,6 +42,7 @@ impl Assembly<'_> {
                 way: self.peer_way(server, p, notes),
                 group: group(draft, server, notes),
                 source: server.source.clone(),
+                mptcp: server.plain.mptcp,
                 md5sig: server.plain.md5sig.clone(),
                 namespace: server.plain.namespace.without_client(),
             })
@@ -82,7 +83,8 @@ impl Assembly<'_> {
         let name = bind.name.clone().unwrap_or_else(|| "sock-1".into());
         let state =
             crate::bind::listener(&name, bind.id.unwrap_or(1), bind.guid(0), self.ground.world.workers);
-        let settings = Bind { tls, state: Arc::new(state), ..bind.settings.clone() };
+        let mptcp = !bind.mptcp.is_empty();
+        let settings = Bind { tls, state: Arc::new(state), mptcp, ..bind.settings.clone() };
         Some(self.sockets.apply(bind.addresses.first()?, settings))
     }
 

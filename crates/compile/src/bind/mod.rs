@@ -28,8 +28,11 @@ pub(crate) fn all() -> impl Iterator<Item = &'static BindKeyword> {
 /// The most addresses that one word may stand for.
 const MOST: usize = 65_536;
 
+/// The addresses of a line: all, and those of them that ask for MPTCP.
+pub(crate) type Addresses = (Vec<Listen>, Vec<Listen>);
+
 /// Addresses of one word: a list between commas, each perhaps with a range of ports.
-pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Vec<Listen>, String> {
+pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Addresses, String> {
     addresses_of(text, Accept::BIND, environment)
 }
 
@@ -38,11 +41,11 @@ pub(crate) fn addresses_of(
     text: &str,
     accept: Accept,
     environment: &Environment,
-) -> Result<Vec<Listen>, String> {
-    let mut out = Vec::new();
+) -> Result<Addresses, String> {
+    let (mut out, mut mptcp) = (Vec::new(), Vec::new());
     for address in addr::parse_list(text, accept, environment)? {
-        if address.transport == Transport::Quic || address.mptcp {
-            return Err(format!("QUIC and MPTCP are not supported yet by Harrier (planned) in '{text}'"));
+        if address.transport == Transport::Quic {
+            return Err(format!("QUIC is not supported yet by Harrier (planned) in '{text}'"));
         }
         match address.host {
             Host::Ip(_) | Host::Name(..) => {
@@ -57,7 +60,11 @@ pub(crate) fn addresses_of(
                         return Err(format!("missing port specification in '{text}'"));
                     }
                 };
-                out.extend((from..=to).map(|port| Listen::Tcp(SocketAddr::new(ip, port))));
+                let all = (from..=to).map(|port| Listen::Tcp(SocketAddr::new(ip, port)));
+                if address.mptcp {
+                    mptcp.extend(all.clone());
+                }
+                out.extend(all);
             }
             Host::Unix(path) => out.push(Listen::Unix(path.into_bytes().into())),
             Host::Abstract(name) => out.push(Listen::Abns(name.into_bytes().into())),
@@ -70,7 +77,7 @@ pub(crate) fn addresses_of(
             return Err(format!("too many addresses in '{text}'"));
         }
     }
-    Ok(out)
+    Ok((out, mptcp))
 }
 
 /// A listener without a place in the world, for settings on the way.
@@ -98,6 +105,7 @@ pub(crate) fn nowhere(s: &Statement<'_>) -> BindDraft {
     BindDraft {
         text: "".into(),
         addresses: Vec::new(),
+        mptcp: Vec::new(),
         settings,
         tls: TlsDraft::default(),
         id: None,
@@ -121,10 +129,10 @@ pub(crate) fn line_from(s: &mut Statement<'_>, missing: &str, base: Option<&Bind
         "global" => format!("parsing [{}:{}] : 'stats socket'", s.around.sources.name(span.file), span.line),
         _ => format!("'{}'", s.keyword()),
     };
-    let addresses =
+    let (addresses, mptcp) =
         addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("{name} : {why}")))?;
     let base = base.cloned().unwrap_or_else(|| nowhere(s));
-    let mut bind = BindDraft { text: word.text().into(), addresses, span: word.span(), ..base };
+    let mut bind = BindDraft { text: word.text().into(), addresses, mptcp, span: word.span(), ..base };
     let source = s.around.sources.name(word.span().file);
     bind.settings.place = (source.into(), word.span().line);
     words(s, &mut bind)?;

@@ -13,6 +13,8 @@ pub(crate) struct BindDraft {
     /// As written, for messages.
     pub text: Box<str>,
     pub addresses: Vec<Listen>,
+    /// Those of them that ask for MPTCP.
+    pub mptcp: Vec<Listen>,
     pub settings: Bind,
     /// TLS on it.
     pub tls: TlsDraft,

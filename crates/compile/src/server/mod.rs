@@ -30,10 +30,10 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         return Err(bracket(s.fail(text)));
     }
     let label = format!("'server {}/{name}'", p.name);
-    let (place, datagrams) = place(s, p, &expects, &label)?;
+    let (place, sort) = place(s, p, &expects, &label)?;
     let mut server = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
     (server.name, server.span, server.place) = (name.text().into(), name.span(), place);
-    server.datagrams = datagrams;
+    sort.of(&mut server);
     words(s, &mut server, p, &label, false)?;
     whole(s, &server, &label, name.text())?;
     no_h3_over_tcp(s, &server, p, &label)?;
@@ -55,7 +55,9 @@ pub(crate) fn peer(s: &mut Statement<'_>, p: &mut Draft, name: &str, addressed: 
     let mut server = p.default_server.clone();
     (server.name, server.span) = (name.into(), s.line.span());
     if addressed {
-        (server.place, server.datagrams) = place(s, p, "", &label)?;
+        let (place, sort) = place(s, p, "", &label)?;
+        server.place = place;
+        sort.of(&mut server);
         if matches!(server.place, Where::Inet { .. }) && !server.place.has_port() {
             let text = format!("'{} {name}' : missing port specification.", s.keyword());
             return Err(s.fail(text));
@@ -141,9 +143,10 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         ));
     }
     let label = format!("'server-template {}/{prefix}'", p.name);
-    let (place, datagrams) = place(s, p, expects, &label)?;
+    let (place, sort) = place(s, p, expects, &label)?;
     let mut first = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
-    (first.place, first.span, first.datagrams) = (place, prefix.span(), datagrams);
+    (first.place, first.span) = (place, prefix.span());
+    sort.of(&mut first);
     words(s, &mut first, p, &label, false)?;
     whole(s, &first, &label, prefix.text())?;
     no_h3_over_tcp(s, &first, p, &label)?;
@@ -209,8 +212,21 @@ fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
     Ok(())
 }
 
-/// The address word, and whether datagrams are sent there, which only logs are.
-fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(Where, bool)> {
+/// What kind of socket an address asks for.
+struct Sort {
+    /// Datagrams are sent there, which only logs are.
+    datagrams: bool,
+    mptcp: bool,
+}
+
+impl Sort {
+    fn of(self, server: &mut ServerDraft) {
+        (server.datagrams, server.plain.mptcp) = (self.datagrams, self.mptcp);
+    }
+}
+
+/// The address word, and the kind of socket that it asks for.
+fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(Where, Sort)> {
     let word = s.word(expects).map_err(bracket)?;
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
     let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
@@ -222,11 +238,12 @@ fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(
         let mode = p.mode.word();
         return Err(placed(s, &format!("unsupported transport for server address in '{mode}' backend.")));
     }
-    if address.transport == Transport::Quic || address.mptcp {
-        return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
+    if address.transport == Transport::Quic {
+        return Err(refuse("QUIC is not supported yet by Harrier (planned)".into()));
     }
-    let unix = |path: String, kind| {
-        Ok((Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }), datagrams))
+    let sort = Sort { datagrams, mptcp: address.mptcp };
+    let unix = |path: String, kind, sort| {
+        Ok((Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }), sort))
     };
     if let Host::Name(name, _) = &address.host
         && name.strip_suffix('.').unwrap_or(name).split('.').any(|label| label.is_empty() || label.len() > 63)
@@ -235,12 +252,10 @@ fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(
         return Err(refuse(format!("Can't create DNS resolution for server '{server}'")));
     }
     match address.host {
-        Host::Ip(_) | Host::Name(..) => {
-            Ok((Where::Inet { host: address.host, ports: address.ports }, datagrams))
-        }
-        Host::Unix(path) => unix(path, UnixKind::Path),
-        Host::Abstract(name) => unix(name, UnixKind::Abns),
-        Host::AbstractZero(name) => unix(name, UnixKind::Abnsz),
+        Host::Ip(_) | Host::Name(..) => Ok((Where::Inet { host: address.host, ports: address.ports }, sort)),
+        Host::Unix(path) => unix(path, UnixKind::Path, sort),
+        Host::Abstract(name) => unix(name, UnixKind::Abns, sort),
+        Host::AbstractZero(name) => unix(name, UnixKind::Abnsz, sort),
         Host::Fd(_) | Host::SockPair(_) | Host::Reverse(_) => {
             Err(refuse(format!("'{word}' is not supported yet by Harrier (planned)")))
         }

@@ -42,6 +42,7 @@ pub fn plain_options(tune: &Tune, proxy: &Proxy, server: Option<&Server>) -> Con
         keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
         user_timeout: server.and_then(|s| s.tcp_ut),
         fastopen: server.is_some_and(|s| s.tfo),
+        mptcp: server.is_some_and(|s| s.mptcp),
         md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
         namespace: server.and_then(|s| s.namespace.without_client()),
         congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),

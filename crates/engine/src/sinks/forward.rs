@@ -130,6 +130,7 @@ fn options(server: &RingServer) -> ConnectOptions {
     ConnectOptions {
         user_timeout: plain.tcp_ut,
         fastopen: plain.tfo,
+        mptcp: plain.mptcp,
         namespace: plain.namespace.without_client(),
         md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
         congestion: plain.congestion.as_deref().map(str::to_owned),

@@ -63,7 +63,8 @@ async fn ask(worker: &Rc<FarmWorker>, at: At, agent: &Agent) -> Answer {
     let timing = Timing::of(rt::now(), agent.inter, proxy.timeouts.connect, proxy.timeouts.check);
     let mut timer = Timer::at(timing.for_connect());
     let server = &*proxy.server(at.server);
-    let mut link = match Contact::open(&addr, &options(worker, at, server), false, &mut timer).await {
+    let options = rt::ConnectOptions { mptcp: false, ..options(worker, at, server) };
+    let mut link = match Contact::open(&addr, &options, false, &mut timer).await {
         Ok(link) => link,
         Err(Trouble::TimedOut) => return Answer::Failed(CheckStatus::L4Timeout, String::new()),
         Err(Trouble::Io(e)) => return Answer::Failed(connect_status(&e), contact::describe(&e)),

@@ -272,9 +272,11 @@ impl Script<'_> {
 pub fn options(worker: &FarmWorker, at: At, server: &Server) -> ConnectOptions {
     let proxy = &*worker.farm.program.proxy(at.proxy);
     let source = server.source.as_ref().or(proxy.source.as_ref());
+    let has_port = server.check.as_ref().is_some_and(|check| check.port.is_some());
     ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        mptcp: server.check_mptcp.unwrap_or(server.mptcp && !has_port),
         md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
         namespace: server.namespace.without_client(),
         ..ConnectOptions::default()

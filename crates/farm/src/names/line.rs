@@ -96,6 +96,7 @@ async fn open(addr: &Addr, way: &Way, timer: &mut Timer) -> Option<Transport> {
     let options = ConnectOptions {
         user_timeout: plain.tcp_ut,
         fastopen: plain.tfo,
+        mptcp: plain.mptcp,
         namespace: plain.namespace.without_client(),
         md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
         congestion: plain.congestion.as_deref().map(str::to_owned),

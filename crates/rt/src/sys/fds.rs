@@ -51,6 +51,8 @@ pub struct Bound {
     pub addr: crate::Addr,
     /// A stream socket; otherwise one for datagrams.
     pub stream: bool,
+    /// It speaks MPTCP.
+    pub mptcp: bool,
     /// An IPv6 socket that takes no IPv4.
     pub v6only: bool,
 }
@@ -63,7 +65,9 @@ pub fn bound(fd: BorrowedFd<'_>) -> io::Result<Bound> {
     let addr = crate::sockopt::addr_of(Some(rustix::net::getsockname(fd)?))?;
     let socket = socket2::SockRef::from(&fd);
     let v6 = addr.as_inet().is_some_and(|a| a.is_ipv6());
-    Ok(Bound { addr, stream: socket.r#type()? == socket2::Type::STREAM, v6only: v6 && socket.only_v6()? })
+    let stream = socket.r#type()? == socket2::Type::STREAM;
+    let mptcp = socket.protocol()? == Some(socket2::Protocol::MPTCP);
+    Ok(Bound { addr, stream, mptcp, v6only: v6 && socket.only_v6()? })
 }
 
 /// What the kernel says of a socket.

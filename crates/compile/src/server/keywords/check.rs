@@ -200,6 +200,7 @@ fn check_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step
     };
     let ip = ip.ok_or_else(|| refuse(unresolved(&found.host, word.text())))?;
     v.check_addr = Some(SocketAddr::new(ip, port));
+    v.plain.check_mptcp = Some(found.mptcp);
     Ok(())
 }
 
