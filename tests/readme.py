@@ -318,8 +318,7 @@ def commanded(place):
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
     lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
-             "ACME": "acme x\n    directory http://x",
-             "MPTCP": "frontend f\n    bind mptcp@:1"}
+             "ACME": "acme x\n    directory http://x"}
     for name, text in lines.items():
         assert name in README, name
         told = run(place.binary, "-c", "-f", place.write("refused.cfg", text + "\n"), code=1)
