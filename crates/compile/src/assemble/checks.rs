@@ -68,16 +68,18 @@ fn fullconn(proxies: &mut [Proxy]) {
     }
 }
 
-/// A server whose checks know no port: neither its own, nor one of theirs.
+/// A server whose checks have an address and know no port: neither its own, nor one of theirs. Checks of a
+/// server whose address comes later, or never, are no fault; they fail.
 pub(super) fn portless(server: &ServerDraft, p: &Draft, ruleset: &Ruleset, notes: &mut Diagnostics) {
-    let own = match &server.place {
-        // Resolvers may know it.
-        Where::Inet { host: Host::Name(..), .. } if server.resolvers.is_some() => true,
-        Where::Inet { ports, .. } => matches!(ports, Ports::One(1..)),
-        Where::Unix(_) | Where::Nowhere => true,
+    let (literal, own) = match &server.place {
+        Where::Inet { host, ports } => {
+            (matches!(host, Host::Ip(ip) if !ip.is_unspecified()), matches!(ports, Ports::One(1..)))
+        }
+        Where::Unix(_) | Where::Nowhere => (false, false),
     };
+    let addressed = literal || server.check_addr.is_some_and(|at| !at.ip().is_unspecified());
     let given = server.check_port.or(server.check_addr.map(|at| at.port())).is_some_and(|port| port > 0);
-    if !server.check || own || given || p.disabled || ruleset.external.is_some() {
+    if !server.check || !addressed || own || given || p.disabled || ruleset.external.is_some() {
         return;
     }
     let mut connects = ruleset.steps.iter().filter_map(|step| match step {

@@ -31,7 +31,8 @@ const VERDICTS: &[(&str, bool)] = &[
     ("global\n master-worker no-exit-on-failure", true),
     ("backend b\n cookie SRV prefix preserve\n server s 127.0.1.1:80 cookie a", false),
     ("backend b\n cookie SRV rewrite indirect\n server s 127.0.1.1:80 cookie a", false),
-    ("backend b\n server s 127.0.1.1 check", true),
+    ("backend b\n server s 127.0.1.1 check", false),
+    ("backend b\n server s 0.0.0.0 check", true),
 ];
 
 #[test]
@@ -62,7 +63,7 @@ fn a_check_goes_to_the_port_of_its_address() {
 /// A check without anywhere to go fails.
 #[test]
 fn a_check_without_a_port_finds_nobody() {
-    const NOWHERE: &str = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1 check inter 1s fall 1";
+    const NOWHERE: &str = "listen p\n bind 127.0.0.1:80\n server s 0.0.0.0 check inter 1s fall 1";
     explore(NOWHERE, QUIET, |stage| async move {
         rt::sleep(Duration::from_secs(5)).await;
         assert!(!stage.server("p/s").is_up());
