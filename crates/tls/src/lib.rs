@@ -34,6 +34,7 @@ mod host;
 pub mod locked;
 pub mod names;
 pub mod ocsp;
+mod p521;
 mod pem;
 mod print;
 mod record;

@@ -7,6 +7,7 @@ use rustls::crypto::aws_lc_rs::{self, cipher_suite as suite, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::{SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion, version};
 
+use crate::p521::P521;
 use crate::schemes;
 
 /// A suite by OpenSSL's name and the IANA name, with the bits of its key.
@@ -75,6 +76,8 @@ const GROUPS: &[(&str, &dyn SupportedKxGroup)] = &[
     ("secp256r1", kx_group::SECP256R1),
     ("p-384", kx_group::SECP384R1),
     ("secp384r1", kx_group::SECP384R1),
+    ("p-521", P521),
+    ("secp521r1", P521),
     ("x25519mlkem768", kx_group::X25519MLKEM768),
     ("secp256r1mlkem768", kx_group::SECP256R1MLKEM768),
     ("mlkem768", kx_group::MLKEM768),
@@ -189,6 +192,8 @@ impl Policy {
         suites.retain(|s| versions.contains(&s.version()));
         let mut provider = aws_lc_rs::default_provider();
         provider.cipher_suites = suites;
+        // The last choice, for those who have nothing else.
+        provider.kx_groups.push(P521);
         if let Some(curves) = &self.curves {
             provider.kx_groups = groups(curves, &mut ignored)?;
             if provider.kx_groups.is_empty() {
@@ -305,8 +310,6 @@ fn named(list: &str, all: &[Row], ignored: &mut Vec<String>) -> Vec<SupportedCip
 
 /// Groups by the names that OpenSSL or its later versions take and rustls has nothing for, in lower case.
 const FOREIGN_GROUPS: &[&str] = &[
-    "p-521",
-    "secp521r1",
     "p-192",
     "p-224",
     "prime192v1",
