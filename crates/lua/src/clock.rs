@@ -89,15 +89,9 @@ pub fn tick() -> mlua::Result<mlua::VmState> {
         let text = if late == Over::Whole { "execution timeout" } else { "burst timeout" };
         return Err(mlua::Error::RuntimeError(text.into()));
     }
+    // Nobody goes first meanwhile: a yield out of a hook is not safe with this binding, which takes what
+    // stands on the stack of a coroutine for its results.
     Ok(mlua::VmState::Continue)
-}
-
-/// The same for the coroutine of a call: where the call may wait, others go first. Lua goes on where it can't
-/// be interrupted, as in a function that a function of C has called. Coroutines that the script makes itself
-/// have no such hook: they would yield to the script.
-pub fn give_way() -> mlua::Result<mlua::VmState> {
-    let state = tick()?;
-    Ok(if CLOCK.get().is_some() && yields() { mlua::VmState::Yield } else { state })
 }
 
 /// Runs `work` by a clock, where scripts find what wakes them and whether they may wait; gives what of the

@@ -87,7 +87,7 @@ impl Run {
         limit: Option<Duration>,
         yields: bool,
     ) -> Result<Run, Failure> {
-        let thread = state.thread(function).map_err(|e| failure(&e))?;
+        let thread = state.lua.create_thread(function).map_err(|e| failure(&e))?;
         let wake = Arc::default();
         Ok(Run {
             state: state.clone(),

@@ -38,8 +38,6 @@ pub struct State {
     pub ending: Ending,
     /// Coroutines that have ended their call and wait for another, with what wakes them.
     pub idle: Mutex<Vec<(Thread, Arc<Wake>)>>,
-    /// When a script that computes is interrupted (`tune.lua.forced-yield`).
-    every: HookTriggers,
     /// What such coroutines run.
     serve: Function,
     /// Calls that have ended.
@@ -74,8 +72,7 @@ impl State {
             0 => (10_000 / u32::try_from(threads.max(1)).unwrap_or(1)).max(500),
             _ => 10_000,
         });
-        let every = HookTriggers::new().every_nth_instruction(every);
-        lua.set_global_hook(every, |_, _| tick())?;
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(every), |_, _| tick())?;
         let host = lua.create_table()?;
         for (name, shift, function) in tables.iter().flat_map(|table| table.iter()) {
             host.raw_set(*name, bind(&lua, name, *shift, *function)?)?;
@@ -103,7 +100,6 @@ impl State {
             settings,
             made,
             ending: Ending::default(),
-            every,
             idle: Mutex::default(),
             serve,
             calls: AtomicU64::new(0),
@@ -125,16 +121,6 @@ impl State {
         self.made.raw_get::<Function>("keep")?.call(function)
     }
 
-    /// A coroutine for calls of this function, which gives way to others.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn thread(&self, function: mlua::Function) -> mlua::Result<Thread> {
-        let thread = self.lua.create_thread(function)?;
-        thread.set_hook(self.every, |_, _| crate::clock::give_way())?;
-        Ok(thread)
-    }
-
     /// A coroutine for a call of such a function: one that waits for it, or a new one.
     ///
     /// # Errors
@@ -142,7 +128,7 @@ impl State {
     pub fn coroutine(&self) -> mlua::Result<(Thread, Arc<Wake>)> {
         match self.idle.lock().pop() {
             Some(idle) => Ok(idle),
-            None => Ok((self.thread(self.serve.clone())?, Arc::default())),
+            None => Ok((self.lua.create_thread(self.serve.clone())?, Arc::default())),
         }
     }
 
