@@ -8,6 +8,7 @@
 mod backend;
 pub mod check;
 pub mod cookies;
+pub mod dial;
 pub mod dynamic;
 pub mod names;
 pub mod pool;

@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 
+use farm::dial;
 use link::transport::Transport;
-use link::{handshake, timed};
 use program::Program;
 use program::log::{Ring as Settings, RingServer};
-use rt::{Addr, ConnectOptions, Timer};
-use tls::Handshake;
+use rt::Timer;
 
 use super::ring::{Bell, Ring};
 use crate::process_vars;
@@ -102,42 +101,14 @@ async fn connect(program: &Program, settings: &Settings, server: &RingServer) ->
     let addr = link::address::target(&target)?;
     let mut timer = Timer::new();
     timer.set_after(settings.connect_timeout);
-    let proxy = server.plain.socks4.map(Addr::Inet);
-    let first = proxy.as_ref().unwrap_or(&addr);
-    if proxy.is_some() && !link::socks::leads_to(&addr) {
-        return None;
-    }
-    let mut transport = timed::connect(first, &options(server), &mut timer).await.ok()?;
-    if proxy.is_some() {
-        link::socks::connect(transport.raw(), &addr, &mut timer, |_| false).await.ok()?;
-    }
-    if let Some(tls) = &server.tls {
-        let name = tls.sni.as_ref().and_then(|sni| process_vars::constant(program, sni));
-        let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
-        let begun = Handshake::connect(&tls.connector, name.as_deref(), alpn).ok()?;
-        let sizes = farm::secure::sizes(&program.global.tune);
-        let shaken = handshake::connect(sizes, transport.raw(), begun, &mut timer, |_| false).await;
-        let (stream, facts) = shaken.ok()?;
-        transport.secure(*stream, Some(facts));
-    }
-    Some(transport)
-}
-
-/// What its line says of the connection.
-fn options(server: &RingServer) -> ConnectOptions {
-    let plain = &server.plain;
-    let source = server.source.as_ref();
-    ConnectOptions {
-        user_timeout: plain.tcp_ut,
-        fastopen: plain.tfo,
-        mptcp: plain.mptcp,
-        namespace: plain.namespace.without_client(),
-        md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
-        congestion: plain.congestion.as_deref().map(str::to_owned),
-        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
-        source: source.and_then(|s| s.addr).map(Addr::Inet),
-        ..ConnectOptions::default()
-    }
+    let sni = server.tls.as_ref().and_then(|tls| tls.sni.as_ref());
+    let name = sni.and_then(|sni| process_vars::constant(program, sni));
+    let line = dial::Line {
+        tls: server.tls.as_ref().map(|tls| (tls, name.as_deref())),
+        plain: &server.plain,
+        source: server.source.as_ref(),
+    };
+    dial::connect(&addr, line, &program.global.tune, &mut timer).await
 }
 
 /// A connection to a server of a backend of logs, as its statistics have it.

@@ -10,15 +10,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use link::transport::Transport;
-use link::{handshake, socks, timed};
 use model::names::Event;
 use program::names::{NameServer, Way};
-use rt::{Addr, ConnectOptions, Mono, Notify, Receiver, Sender, Timer};
-use tls::Handshake;
+use rt::{Addr, Mono, Notify, Receiver, Sender, Timer};
 use wire::dns::{self, Answer, Fault, Question};
 
 use super::ask::event;
-use crate::with_worker;
+use crate::{dial, with_worker};
 
 /// Questions on a connection at a time.
 const AT_ONCE: usize = 4;
@@ -92,37 +90,15 @@ impl Lines {
 
 /// Connects to a name server as its line says; `None`: it can't be had now.
 async fn open(addr: &Addr, way: &Way, timer: &mut Timer) -> Option<Transport> {
-    let (plain, source) = (&way.plain, way.source.as_ref());
-    let options = ConnectOptions {
-        user_timeout: plain.tcp_ut,
-        fastopen: plain.tfo,
-        mptcp: plain.mptcp,
-        namespace: plain.namespace.without_client(),
-        md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
-        congestion: plain.congestion.as_deref().map(str::to_owned),
-        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
-        source: source.and_then(|s| s.addr).map(Addr::Inet),
-        ..ConnectOptions::default()
+    let sni = way.tls.as_ref().and_then(|tls| tls.sni.as_ref());
+    let name = sni.and_then(|sni| with_worker(|w| w.above.constant(sni)).flatten());
+    let program = with_worker(|w| w.farm.program.clone())?;
+    let line = dial::Line {
+        tls: way.tls.as_ref().map(|tls| (tls, name.as_deref())),
+        plain: &way.plain,
+        source: way.source.as_ref(),
     };
-    let proxy = plain.socks4.map(Addr::Inet);
-    if proxy.is_some() && !socks::leads_to(addr) {
-        return None;
-    }
-    let mut transport = timed::connect(proxy.as_ref().unwrap_or(addr), &options, timer).await.ok()?;
-    if proxy.is_some() {
-        socks::connect(transport.raw(), addr, timer, |_| false).await.ok()?;
-    }
-    if let Some(tls) = &way.tls {
-        let sni = tls.sni.as_ref();
-        let name = sni.and_then(|sni| with_worker(|w| w.above.constant(sni)).flatten());
-        let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
-        let begun = Handshake::connect(&tls.connector, name.as_deref(), alpn).ok()?;
-        let sizes = with_worker(|w| crate::secure::sizes(&w.farm.program.global.tune))?;
-        let shaken = handshake::connect(sizes, transport.raw(), begun, timer, |_| false).await;
-        let (stream, facts) = shaken.ok()?;
-        transport.secure(*stream, Some(facts));
-    }
-    Some(transport)
+    dial::connect(addr, line, &program.global.tune, timer).await
 }
 
 /// A connection is of no use any more.
