@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use model::Peer;
-use model::proxy::FrontState;
+use model::proxy::{Front, FrontState};
 use model::world::Process;
 use program::address::Listen;
 use program::{Bind, Proxy};
@@ -260,32 +260,18 @@ impl Door {
     /// A disabled frontend gives up its ports, so that another process may have them, until it is enabled
     /// again.
     async fn pause(&self) {
-        let front = &self.proxy().state.front;
-        front.away.fetch_add(1, Relaxed);
-        if let Err(e) = self.acceptor.suspend() {
-            self.alert(&format!("cannot pause: {e}"));
-        }
-        front.holding.fetch_sub(1, Relaxed);
-        poll_fn(|cx| {
-            let _ = self.worker.stop.poll_changed(cx);
-            if self.state() == FrontState::Paused && !self.is_closed() && !self.worker.is_superseded() {
-                Poll::Pending
-            } else {
-                Poll::Ready(())
-            }
-        })
-        .await;
-        front.holding.fetch_add(1, Relaxed);
-        let ends = self.is_closed() || self.state() == FrontState::Paused;
-        if !ends
-            && let Err(e) = self.acceptor.restore(backlog(self.proxy(), self.bind()))
-            && front.pause_again()
-        {
-            self.tell_busy(&e);
-            // Those that have their ports give them up again.
-            crate::worker::on_all(&self.worker, |w| w.stop.raise());
-        }
-        front.away.fetch_sub(1, Relaxed);
+        let proxy = self.proxy();
+        let ports = Ports {
+            worker: &self.worker,
+            front: &proxy.state.front,
+            is_over: &|| self.is_closed(),
+            tell: &|trouble| match trouble {
+                Trouble::Kept(e) => self.alert(&format!("cannot pause: {e}")),
+                Trouble::Busy(e) => self.tell_busy(e),
+            },
+        };
+        let restore = || self.acceptor.restore(backlog(proxy, self.bind()));
+        ports.give_up(|| self.acceptor.suspend(), restore).await;
     }
 
     /// Takes the connections that wait already when the process stops, so that closing the socket resets none
@@ -341,6 +327,57 @@ impl Door {
 
     fn alert(&self, text: &str) {
         crate::lines::proxy_line(&self.worker, self.frontend, program::log::level::ALERT, text);
+    }
+}
+
+/// A port that can't be given up, or can't be had again.
+pub(crate) enum Trouble<'e> {
+    /// It is kept.
+    Kept(&'e io::Error),
+    /// Somebody has it.
+    Busy(&'e io::Error),
+}
+
+/// A worker's share in the ports of a frontend, or of a section that is disabled and enabled like one.
+pub(crate) struct Ports<'p> {
+    pub worker: &'p Rc<Worker>,
+    pub front: &'p Front,
+    /// Nothing comes in any more.
+    pub is_over: &'p dyn Fn() -> bool,
+    pub tell: &'p dyn Fn(Trouble<'_>),
+}
+
+impl Ports<'_> {
+    /// Gives the ports up until the frontend is enabled again, so that another process may have them.
+    pub(crate) async fn give_up(
+        &self,
+        suspend: impl FnOnce() -> io::Result<()>,
+        restore: impl FnOnce() -> io::Result<()>,
+    ) {
+        let Ports { worker, front, .. } = *self;
+        let is_paused = || front.state() == FrontState::Paused;
+        front.away.fetch_add(1, Relaxed);
+        if let Err(e) = suspend() {
+            (self.tell)(Trouble::Kept(&e));
+        }
+        front.holding.fetch_sub(1, Relaxed);
+        poll_fn(|cx| {
+            let _ = worker.stop.poll_changed(cx);
+            let waits = is_paused() && !(self.is_over)() && !worker.is_superseded();
+            if waits { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        front.holding.fetch_add(1, Relaxed);
+        let ends = (self.is_over)() || is_paused();
+        if !ends
+            && let Err(e) = restore()
+            && front.pause_again()
+        {
+            (self.tell)(Trouble::Busy(&e));
+            // Those that have their ports give them up again.
+            crate::worker::on_all(worker, |w| w.stop.raise());
+        }
+        front.away.fetch_sub(1, Relaxed);
     }
 }
 

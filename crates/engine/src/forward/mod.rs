@@ -7,11 +7,9 @@
 mod datagrams;
 mod streams;
 
-use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
 use std::time::Duration;
 
 use model::proxy::{Front, FrontState};
@@ -20,6 +18,7 @@ use program::forward::Forward;
 use rt::{Listener, SharedDatagram};
 use wire::syslog::Message;
 
+use crate::listener::Trouble;
 use crate::sinks::Relayed;
 use crate::worker::Worker;
 use crate::{lines, listener};
@@ -92,31 +91,16 @@ impl Share {
         restore: impl FnOnce() -> io::Result<()>,
     ) {
         let Some(front) = self.front() else { return };
-        front.away.fetch_add(1, Relaxed);
-        if let Err(e) = suspend() {
-            self.tell(&format!("Cannot pause {}: {e}.", self.name()));
-        }
-        front.holding.fetch_sub(1, Relaxed);
-        poll_fn(|cx| {
-            let _ = self.worker.stop.poll_changed(cx);
-            if self.state() == FrontState::Paused && !self.is_over() {
-                Poll::Pending
-            } else {
-                Poll::Ready(())
-            }
-        })
-        .await;
-        front.holding.fetch_add(1, Relaxed);
-        let ends = self.is_over() || self.state() == FrontState::Paused;
-        if !ends
-            && let Err(e) = restore()
-            && front.pause_again()
-        {
-            self.tell(&listener::busy(address, self.name(), &e));
-            // Those that have their ports give them up again.
-            crate::worker::on_all(&self.worker, |w| w.stop.raise());
-        }
-        front.away.fetch_sub(1, Relaxed);
+        let ports = listener::Ports {
+            worker: &self.worker,
+            front,
+            is_over: &|| self.is_over(),
+            tell: &|trouble| match trouble {
+                Trouble::Kept(e) => self.tell(&format!("Cannot pause {}: {e}.", self.name())),
+                Trouble::Busy(e) => self.tell(&listener::busy(address, self.name(), e)),
+            },
+        };
+        ports.give_up(suspend, restore).await;
     }
 
     fn name(&self) -> &str {
