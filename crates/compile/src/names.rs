@@ -227,8 +227,8 @@ impl Names for Resolver<'_> {
     }
 
     fn format_waits(&mut self, waits: Waits) {
-        // The request line is kept for rules where they stand, not where they are inherited.
-        let line = waits.line && !self.in_defaults();
+        // Of rules that are inherited only those that speak of HTTP have the request line kept.
+        let line = if self.in_defaults() { waits.http_line } else { waits.line };
         self.memory.waits.join(Waits { line, ..waits });
     }
 

@@ -136,8 +136,10 @@ fn waits(stream: &Stream<'_>) -> Option<Waits> {
 fn early(stream: &mut Stream<'_>, origin: Origin) {
     if wanted(stream) {
         line(stream, origin);
-        stream.txn.logged = true;
     }
+    // Also where nothing is wrong yet, which `option dontlog-normal` keeps silent about: HAProxy does not come
+    // back to it when the response is an error.
+    stream.txn.logged = true;
 }
 
 /// A line about a stream as it stands.

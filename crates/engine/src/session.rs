@@ -294,6 +294,9 @@ async fn proxy_header(client: &mut Client, proxy: &Proxy, cip: Option<u32>) -> b
         Some(_) => fault.of_cip(),
     };
     client.session.conn.error.set(ConnError(number));
+    if proxy.binds[client.listener as usize].tls.is_some() {
+        handshake::not_begun(client, proxy, fault == HeaderFault::Timeout);
+    }
     crate::log::connection_error(client, text);
     // What was to be a header is left where it is, and with it the client learns that nobody read it.
     if client.has_input() {

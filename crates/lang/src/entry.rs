@@ -5,7 +5,10 @@ use crate::arg::Arg;
 use crate::arith::Arith;
 use crate::env::Env;
 use crate::names::Names;
-use crate::places::{BACKEND, Places, REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, SERVER};
+use crate::places::{
+    BACKEND, EITHER_HEAD, Places, REQUEST, REQUEST_FIGURES, REQUEST_KEPT, RESPONSE, RESPONSE_FIGURES,
+    RESPONSE_KEPT, SERVER,
+};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -92,6 +95,11 @@ impl FetchDef {
             "prio_offset",
         ];
         named || sources.contains(&self.places) || single.contains(&self.name)
+    }
+
+    /// Whether it is told by a message of HTTP, or by what is kept of one.
+    pub fn is_http(&self) -> bool {
+        [REQUEST, REQUEST_KEPT, EITHER_HEAD, RESPONSE_KEPT, RESPONSE].contains(&self.places)
     }
 
     /// Whether its figures are complete only when the stream is over.

@@ -130,11 +130,16 @@ impl LogFormat {
 impl Waits {
     /// Keeps the request line if an item has it kept.
     pub fn keep(&mut self, item: &Item) {
-        self.line |= match item {
-            Item::Text(_) => false,
-            Item::Tag(tag, _) => matches!(tag.known, Known::Request),
-            Item::Expr(..) => true,
+        let (line, http) = match item {
+            Item::Text(_) => (false, false),
+            Item::Tag(tag, _) => {
+                let line = matches!(tag.known, Known::Request);
+                (line, line)
+            }
+            Item::Expr(expr, _) => (true, expr.fetch.def.is_http()),
         };
+        self.line |= line;
+        self.http_line |= http;
     }
 
     /// Waits for what an item needs as well.

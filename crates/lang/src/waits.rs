@@ -12,6 +12,8 @@ pub struct Waits {
     /// The request line as it was received is kept: for an expression, whatever it tells, or for the line
     /// itself.
     pub line: bool,
+    /// The same for what is of HTTP alone: nothing else counts of a format that is inherited.
+    pub http_line: bool,
     /// There is a format at all, be it of a header, or a capture of something that is named.
     pub some: bool,
 }
@@ -23,6 +25,7 @@ impl Waits {
         self.response |= other.response;
         self.end |= other.end;
         self.line |= other.line;
+        self.http_line |= other.http_line;
         self.some |= other.some;
     }
 }

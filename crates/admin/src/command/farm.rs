@@ -100,6 +100,7 @@ pub fn delete(call: &mut Call<'_>) -> Outcome {
     for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
         call.shared().program.tls.forget_server(connector);
     }
+    engine::lines::console(&call.worker, "NOTICE", "Server deleted.");
     Ok(Reply::info("Server deleted."))
 }
 

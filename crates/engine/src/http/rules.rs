@@ -445,6 +445,8 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
         Flow::Invalid => {
             stream.end(Cause::Proxy, Phase::Request);
             super::request::count_error(stream);
+            // As of every request that is malformed, its time is not known.
+            forget_time(stream, response);
             answer::refuse(stream, 400).await
         }
         Flow::Error => {

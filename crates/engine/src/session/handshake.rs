@@ -16,6 +16,17 @@ use model::trace::{self, level};
 /// Without `timeout client-hs` and `timeout client`.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Counts a connection with TLS whose handshake never began, for the header that it must begin with was none:
+/// a failed one, as in HAProxy, unless the client let the time pass (`late`).
+pub(super) fn not_begun(client: &Client, proxy: &Proxy, late: bool) {
+    let worker = &client.worker;
+    worker.shared.program.world.process.ssl_rate.add(rt::now().as_millis());
+    tls::figures::unreached();
+    let front = &proxy.state.front.counters.of(worker.index).tls;
+    let bind = &proxy.binds[client.listener as usize].state.counters.of(worker.index).tls;
+    [front, bind].iter().filter(|_| !late).for_each(|c| c.failed.inc());
+}
+
 /// Shakes hands with a client.
 ///
 /// # Errors

@@ -10,20 +10,22 @@ use super::{Error, Header, Parsed};
 /// # Errors
 /// There is none, or it is malformed.
 pub fn parse(input: &[u8], magic: u32) -> Result<Parsed, Error> {
-    let Some(start) = input.first_chunk::<8>() else { return Ok(Parsed::Partial) };
-    let word = |i: usize| u32::from_be_bytes([start[i], start[i + 1], start[i + 2], start[i + 3]]);
-    if word(0) != magic {
+    // HAProxy looks at the magic number when the longer of the two forms is there.
+    let Some(start) = input.first_chunk::<12>() else { return Ok(Parsed::Partial) };
+    let [m0, m1, m2, m3, l0, l1, l2, l3, kind, _, h0, h1] = *start;
+    if u32::from_be_bytes([m0, m1, m2, m3]) != magic {
         return Err(Error::NotProxy);
     }
-    // The legacy form gives the length of the packet headers here; the standard one the whole length, and
-    // version and type in the four bytes behind.
-    let Some(kind) = input.get(8) else { return Ok(Parsed::Partial) };
-    let standard = !matches!(kind >> 4, 4 | 6);
-    let length = usize::try_from(word(4)).map_err(|_| Error::Malformed)?;
-    let (offset, total) = if standard { (12, length) } else { (8, length.saturating_add(8)) };
-    if total > 512 || total < offset + 40 {
+    // The legacy form gives the length of the packet headers before them, the standard one the length of all,
+    // which HAProxy does not look at, a type, and then the length of the packet headers.
+    let (offset, length) = match kind >> 4 {
+        4 | 6 => (8, u32::from_be_bytes([l0, l1, l2, l3])),
+        _ => (12, u32::from(u16::from_be_bytes([h0, h1]))),
+    };
+    if !(40..=500).contains(&length) {
         return Err(Error::Malformed);
     }
+    let total = usize::try_from(length).map_err(|_| Error::Malformed)?.saturating_add(offset);
     let Some(packet) = input.get(offset..total) else { return Ok(Parsed::Partial) };
     let addresses = match packet.first().map(|b| b >> 4) {
         Some(4) => v4(packet),

@@ -125,4 +125,13 @@ fn a_netscaler_header() {
     assert_eq!((h.addresses, n), (Some((addr("192.0.2.1:4096"), addr("198.51.100.2:80"))), 48));
     assert_eq!(parse_cip(&legacy, 8), Err(Error::NotProxy));
     assert_eq!(parse_cip(&legacy[..30], 9), Ok(Parsed::Partial));
+    // What is shorter than either form is not judged; HAProxy calls it cut off.
+    assert_eq!(parse_cip(b"hello world", 9), Ok(Parsed::Partial));
+    // Of the standard form the length of the packet headers counts, whatever that of all says.
+    for all in [52, 0, 60, 100_000_u32] {
+        let mut standard = [&[0, 0, 0, 9], &all.to_be_bytes()[..], &[0, 1, 0, 40], &packet].concat();
+        standard.extend_from_slice(b"GET");
+        let Ok(Parsed::Complete(h, n)) = parse_cip(&standard, 9) else { panic!("{all}") };
+        assert_eq!((h.addresses, n), (Some((addr("192.0.2.1:4096"), addr("198.51.100.2:80"))), 52));
+    }
 }
