@@ -156,7 +156,7 @@ impl Packer {
                 room.iter_mut().zip(payload).for_each(|(to, from)| *to = *from);
                 Ok(Stepped { taken: n, made: n, done: n == payload.len() })
             }
-            Inner::Flate(deflate) => flate(deflate, payload, room, step),
+            Inner::Flate(deflate) => flate(deflate, mark(self.recipe), payload, room, step),
             Inner::Brotli(state) => {
                 let op = match step {
                     Step::Take => BrotliEncoderOperation::BROTLI_OPERATION_PROCESS,
@@ -199,7 +199,27 @@ impl Packer {
     }
 }
 
-fn flate(deflate: &mut Deflate, payload: &[u8], room: &mut [u8], step: Step) -> Result<Stepped, Broken> {
+/// Where the head of a message says which level it was packed at, and what it says: level 1 is packed at
+/// zlib's level 2 here (see `flate_level`), but was asked for, and RFC 1952 has a byte for the fastest way
+/// (XFL), RFC 1950 two bits, with a check over them and the byte before.
+fn mark(recipe: Recipe) -> Option<(u64, u8)> {
+    match (recipe.algorithm, recipe.level) {
+        (Algorithm::Gzip, 1) => Some((8, 4)),
+        (Algorithm::Deflate, 1) => {
+            let first = ((recipe.window.clamp(9, 15) - 8) << 4) | 8;
+            Some((1, u8::try_from(31 - first * 256 % 31).unwrap_or(0)))
+        }
+        _ => None,
+    }
+}
+
+fn flate(
+    deflate: &mut Deflate,
+    mark: Option<(u64, u8)>,
+    payload: &[u8],
+    room: &mut [u8],
+    step: Step,
+) -> Result<Stepped, Broken> {
     let flush = match step {
         Step::Take => DeflateFlush::NoFlush,
         Step::Flush => DeflateFlush::SyncFlush,
@@ -209,6 +229,12 @@ fn flate(deflate: &mut Deflate, payload: &[u8], room: &mut [u8], step: Step) -> 
     let status = deflate.compress(payload, room, flush).map_err(|_| Broken)?;
     let taken = usize::try_from(deflate.total_in() - before_in).unwrap_or(0);
     let made = usize::try_from(deflate.total_out() - before_out).unwrap_or(0);
+    if let Some((at, byte)) = mark
+        && let Some(at) = at.checked_sub(before_out).and_then(|at| usize::try_from(at).ok())
+        && let Some(to) = room.get_mut(..made).and_then(|made| made.get_mut(at))
+    {
+        *to = byte;
+    }
     let done = match step {
         Step::Take => taken == payload.len(),
         // Room that is left says that nothing more had to come out.
@@ -318,6 +344,24 @@ mod tests {
                 zlib_rs::InflateFlush::NoFlush,
             );
             assert_eq!(&out[..5], b"hello");
+        }
+    }
+
+    #[test]
+    fn level_1_says_that_it_is_the_fastest() {
+        for (algorithm, window, head) in [
+            (Algorithm::Gzip, 15, &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3][..]),
+            (Algorithm::Deflate, 15, &[0x78, 0x01]),
+            (Algorithm::Deflate, 9, &[0x18, 0x19]),
+        ] {
+            let mut packer = Packer::new(Recipe { window, ..recipe(algorithm) }).unwrap();
+            // As it comes, three bytes at a time.
+            let (mut room, mut out) = ([0; 3], Vec::new());
+            for _ in 0..8 {
+                let stepped = packer.step(b"", &mut room, Step::End).unwrap();
+                out.extend_from_slice(&room[..stepped.made]);
+            }
+            assert!(out.starts_with(head), "{algorithm:?} {window}: {out:02x?}");
         }
     }
 }

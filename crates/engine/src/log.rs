@@ -137,8 +137,8 @@ fn early(stream: &mut Stream<'_>, origin: Origin) {
     if wanted(stream) {
         line(stream, origin);
     }
-    // Also where nothing is wrong yet, which `option dontlog-normal` keeps silent about: HAProxy does not come
-    // back to it when the response is an error.
+    // Also where nothing is wrong yet, which `option dontlog-normal` keeps silent about: HAProxy does not
+    // come back to it when the response is an error.
     stream.txn.logged = true;
 }
 

@@ -35,7 +35,9 @@ MASKS = [
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
-    ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)(?:T|-\d+)(?= -?\d+ )", r"\1T"),
+    ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)\+?(?:T|-\d+)(?= -?\d+ )", r"\1T"),
+    # What HAProxy says behind a command that it has refused, whatever it is about.
+    ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
     # What had come before an exchange was broken off is a matter of time.
     ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
     # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
@@ -204,10 +206,11 @@ def unstable(one, two):
 
 # HAProxy keeps no request line for lines that `log-steps` has written later than with the request.
 STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d)"')
+AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
-HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi)\b")
+HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp)\b")
 # What is open HAProxy sets to zero as well, and counts on below it.
 OPEN_NOW = re.compile(r"\S+/\S+ h[12]_(open_connections|open_streams)=")
 # How often a check has run by the end, and whether one is at work, is a matter of time.
@@ -260,13 +263,18 @@ def of_case(record, case):
     if any(op[0] == "cli" and op[1].startswith("clear counters") for ops in case["steps"] for op in ops):
         record = {key: [l for l in lines if not OPEN_NOW.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any("log-steps" in line for line in case["config"]):
-        record = {key: [STEPS.sub('"REQUEST"', line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+        # Nor is what a response took, or a server has at work, the same at each of the moments that it calls so.
+        step = lambda line: AT_STEP.sub(r" \1 BYTES \2GAUGES", STEPS.sub('"REQUEST"', line))
+        record = {key: [step(line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+retry-on ", line) for line in case["config"]):
         record = {key: [l for l in lines if not RETRIED.match(l)] for key, lines in record.items()}
     if any(" check" in line for line in case["config"]):
         record = {key: [l for l in lines if not CHECKED.match(by_column(l))] for key, lines in record.items()}
         for where, pattern, to in AT_WORK:
             record = {key: [pattern.sub(to, l) for l in lines] if re.match(where, key[1]) else lines for key, lines in record.items()}
+    if len({value for ops in case["steps"] for op in ops for value in hosts_of(op)}) > 1:
+        # Sessions of TLS with a server are kept for each name here, there the last one alone.
+        record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
     if any(op[0] == "stream" and op[-1] == "rst8" for ops in case["steps"] for op in ops):
@@ -275,6 +283,16 @@ def of_case(record, case):
     if uploads:
         record = {key: [early(line, uploads) for line in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
     return record
+
+
+RESUMED = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_(sess|reused_sess)=|SslBackend(Max)?KeyRate: ")
+
+
+def hosts_of(op):
+    """The hosts that an operation asks for."""
+    if op[0] == "send":
+        return re.findall(r"(?i)\r\nhost: ([^\r]*)", op[2])
+    return [value for name, value in op[3] if name == ":authority"] if op[0] == "stream" else []
 
 
 # Rules by which a response is given up that may still be on its way.
@@ -342,6 +360,19 @@ def parted(record, case):
     steps += [step for step, channel, lines in record if re.match(r"cli set server \S+ check-addr ", channel) and any(line.startswith("invalid addr ") for line in lines)]
     # HAProxy 3.5-dev5 refuses with the status that the response had.
     steps += [step for step, channel, lines in record if channel == "log" and any("Blocking cacheable cookie in response" in line for line in lines)]
+    # OpenSSL refuses the parameters that HAProxy 3.5-dev5 has for a certificate that it makes itself.
+    steps += [step for step, channel, lines in record if channel == "log" and any("dh key too small" in line for line in lines)]
+    # A path without a slash, which HAProxy takes for more of the host's name.
+    steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: [^?]*\?", line) for line in lines)]
+    if any("req.body_size" in line for line in case["config"]):
+        # Without `content-length` the body of a request of HTTP/2 has the size 0 in HAProxy 3.5-dev5.
+        sized = lambda op: any(name == "content-length" for name, _ in op[3])
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[4] and not sized(op) for op in ops)]
+    if any("load-server-state-from-file" in line for line in case["config"]) and any(map(reweighed, case["files"].values())):
+        # The turns of `roundrobin` after a change of weight.
+        return 0
+    if "    disabled" in case["config"] and any(re.search(r"\bnbsrv\b", line) for line in case["config"]):
+        return 0
     steps += headless(record)
     steps += cut_twice(case)
     steps += lost(record, case)
@@ -351,6 +382,12 @@ def parted(record, case):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
     return min(steps, default=1 << 30)
+
+
+def reweighed(text):
+    """Whether a file of server states gives a server another weight than its configuration."""
+    lines = [line.split() for line in text.splitlines()] if isinstance(text, str) else []
+    return any(len(words) > 8 and words[0].isdigit() and words[7] != words[8] for words in lines)
 
 
 # A field of an answer in place of a response whose text asks for something of a response.
@@ -408,6 +445,8 @@ def timely(side, case):
     steps, config = case["steps"], case["config"]
     dropped = any("silent-drop" in line for line in config)
     # Of TCP the harness waits for the other side.
+    # When a connection to a server of HTTP/2 that is at rest goes, HAProxy decides by what it expects to need.
+    resting = {name for name, setting in case.get("origins", {}).items() if setting.get("kind") == "h2" or "h2" in (setting.get("tls") or {}).get("alpn", [])}
     closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
     closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
     closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
@@ -426,12 +465,14 @@ def timely(side, case):
                 lines = without_interim(lines)
             if name in going:
                 # Who is told to go is waited for, for a while.
-                lines = [line for line in lines if line != "(closed)"]
+                lines = [line for line in lines if line not in ("(closed)", "(ended)")]
             # Nor was what it had sent, where that is all that becomes of it.
             said = lambda op: op[:2] == ["send", name] and op[2] or op[:2] == ["open", name] and len(op) > 3 and op[3].get("proxy")
             unread = lines in (["(closed)"], ["(reset)"]) and any(map(said, about))
             if unread or any(op[:2] == ["fill", name] for op in about):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
+        elif channel.startswith("origin ") and name.partition("#")[0] in resting:
+            lines = [line for line in lines if line != "(ended)"]
         elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:
             lines = [line for line in lines if line != "(ended)"]
         elif channel.startswith("origin ") and "(ended)" in lines:

@@ -442,24 +442,23 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
             answer::tarpit(stream, reply).await
         }
         Flow::Service(name) => answer::service(stream, &name, stream.backend_index()).await,
-        Flow::Invalid => {
-            stream.end(Cause::Proxy, Phase::Request);
-            super::request::count_error(stream);
-            // As of every request that is malformed, its time is not known.
-            forget_time(stream, response);
-            answer::refuse(stream, 400).await
-        }
-        Flow::Error => {
-            // A rule that fails ends the stream as one that refuses does, and the request's time is not
-            // known.
-            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
-            if !response {
-                forget_time(stream, response);
-            }
-            count_internal_error(stream);
-            answer::refuse(stream, 500).await
-        }
+        Flow::Invalid | Flow::Error => failed(stream, matches!(flow, Flow::Invalid), response).await,
     }
+}
+
+/// A rule that fails ends the stream as one that refuses does, and so does one that finds the request
+/// malformed (`invalid`). The request's time is not known.
+async fn failed(stream: &mut Stream<'_>, invalid: bool, response: bool) -> Next {
+    stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+    if !response {
+        forget_time(stream, response);
+    }
+    if invalid {
+        super::request::count_front_error(stream);
+        return answer::refuse(stream, 400).await;
+    }
+    count_internal_error(stream);
+    answer::refuse(stream, 500).await
 }
 
 /// Looks at the cookies of a request that is refused for its log line; one that is answered otherwise goes
