@@ -1,4 +1,4 @@
-//! An entry for fuzzers: any bytes are what an expression brings into the heads that rules edit and make.
+//! Entries for fuzzers. [`fields`]: any bytes are what an expression brings into the heads that rules edit.
 //!
 //! However a rule takes them there, a head has as many lines as fields, and no byte but those ends is a
 //! control character.
@@ -87,8 +87,8 @@ pub fn fields(data: &[u8]) {
     lines(&hint, 1, "early-hint");
 }
 
-/// Two requests and a response to the first: they have one key in caches only if host and target are the same,
-/// and the second is answered with the response only if it says the same where that depends on it.
+/// Two requests and a response to the first: they have one key in caches only if host and target are the
+/// same, and the second is answered with the response only if it says the same where that depends on it.
 pub fn cache_keys(data: &[u8]) {
     let limits = wire::http1::Limits::default();
     for relax in [false, true] {

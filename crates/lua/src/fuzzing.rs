@@ -1,7 +1,7 @@
 //! An entry for fuzzers: bytes choose which functions scripts call, on what, and with which values.
 //!
-//! Whatever they are called with, they return or raise an error: no panic, no end of the process, no head that
-//! can't be sent, and the state runs scripts afterwards.
+//! Whatever they are called with, they return or raise an error: no panic, no end of the process, no head
+//! that can't be sent, and the state runs scripts afterwards.
 
 use mlua::{Function, MultiValue, Value};
 
