@@ -19,7 +19,7 @@ export RUSTFLAGS
 # The triple is named so that build scripts are compiled without these flags.
 case $target in
     all) bin="" ;;
-    compile|cli|tls|handshake|fields) bin="--bin $target" ;;
+    cache_keys|compile|compression|cli|tls|handshake|fields|lua) bin="--bin $target" ;;
     *) bin="--bin $target --no-default-features" ;;
 esac
 cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$build" $bin || {
@@ -29,7 +29,6 @@ unset RUSTFLAGS
 # One target; the configuration may name files, so each runs in an empty folder.
 run_one() {
     mkdir -p "$here/corpus/$1" "$here/artifacts/$1" "$work/$1"
-    
     case $1 in config|compile) dictionary=-dict=$here/config.dict ;; *) dictionary= ;; esac
     if (cd "$work/$1" && exec "$build/$triple/release/$1" "-max_total_time=$seconds" -timeout=10 -rss_limit_mb=2048 \
         -max_len=2048 -verbosity=1 -print_final_stats=1 "-artifact_prefix=$here/artifacts/$1/" $dictionary \

@@ -577,8 +577,9 @@ impl Drop for Stream<'_> {
             streams.set(streams.get().saturating_sub(1));
         }
         if self.txn.decisions.nice.is_some() {
-            let bind = &self.client.frontend().binds[self.client.listener as usize];
-            rt::renice(bind.nice);
+            // A question to agents came by no listener.
+            let bind = self.client.frontend().binds.get(self.client.listener as usize);
+            rt::renice(bind.map_or(0, |bind| bind.nice));
         }
         if let Some(txn) = self.txn.end() {
             self.worker.give_txn(txn);

@@ -24,6 +24,7 @@ use content::Verdict;
 use model::trace::{self, level};
 
 mod content;
+pub mod question;
 
 /// How a session ended, or how it goes on.
 enum Outcome {

@@ -1,11 +1,15 @@
-//! An entry for fuzzers: any bytes are what an expression brings into the heads that rules edit and make.
+//! Entries for fuzzers. [`fields`]: any bytes are what an expression brings into the heads that rules edit.
 //!
 //! However a rule takes them there, a head has as many lines as fields, and no byte but those ends is a
 //! control character.
 
+use model::cached::Asks;
 use wire::head::Head;
+use wire::http1::{Parsed, parse_request, parse_response};
 
-use crate::action::{Flow, Need, Reply};
+use crate::act::cache;
+use crate::action::{Exec, Flow, Need, Reply};
+use crate::env::Side;
 use crate::logfmt::Use;
 use crate::registry::Sets;
 use crate::testing::Stage;
@@ -36,6 +40,26 @@ const ANSWERS: &[&str] = &[
     "redirect scheme s%[var(txn.bad)]",
 ];
 
+/// Has something act on a request, with these bytes as its body, and on its answer; what it leaves may be
+/// sent.
+pub fn on_stage<R>(body: &[u8], act: impl FnOnce(&mut Exec<'_>) -> R) -> R {
+    let mut stage = Stage::new();
+    stage.outside.body = body.to_vec();
+    let arena = bumpalo::Bump::new();
+    let acted = act(&mut Exec {
+        conn: &stage.conn,
+        txn: &mut stage.txn,
+        live: &stage.outside,
+        arena: &arena,
+        side: Side::Request,
+        last: true,
+        resumed: None,
+    });
+    check(&stage.txn.req, "a request");
+    check(&stage.txn.res, "a response");
+    acted
+}
+
 /// Takes the bytes through all of them.
 pub fn fields(data: &[u8]) {
     let mut stage = Stage::new();
@@ -61,6 +85,40 @@ pub fn fields(data: &[u8]) {
         panic!("no early hint");
     };
     lines(&hint, 1, "early-hint");
+}
+
+/// Two requests and a response to the first: they have one key in caches only if host and target are the
+/// same, and the second is answered with the response only if it says the same where that depends on it.
+pub fn cache_keys(data: &[u8]) {
+    let limits = wire::http1::Limits::default();
+    for relax in [false, true] {
+        let (mut one, mut two, mut res) = (Head::request(), Head::request(), Head::response());
+        let Ok(Parsed::Complete { consumed }) = parse_request(data, &mut one, &limits, relax) else {
+            continue;
+        };
+        let rest = data.get(consumed..).unwrap_or_default();
+        let Ok(Parsed::Complete { consumed }) = parse_request(rest, &mut two, &limits, relax) else {
+            continue;
+        };
+        let rest = rest.get(consumed..).unwrap_or_default();
+        if !matches!(parse_response(rest, &mut res, &limits, relax), Ok(Parsed::Complete { .. })) {
+            res = Head::response();
+        }
+        let (mut asks, mut others) = (Asks::default(), Asks::default());
+        let keyed = (cache::make_key(&one, &mut asks.key), cache::make_key(&two, &mut others.key));
+        let place = |req: &Head| (req.first("host").map(<[u8]>::to_vec), req.target().to_vec());
+        if keyed == (true, true) {
+            assert_eq!(asks.key == others.key, place(&one) == place(&two), "keys");
+        }
+        asks.accept(&one);
+        others.accept(&two);
+        let Some(audience) = cache::audience(true, &asks, &res) else { continue };
+        if audience.has(&others) {
+            let same = |name: &str| one.first(name) == two.first(name);
+            assert!(!audience.varies.referer || same("referer"), "referer");
+            assert!(!audience.varies.origin || same("origin"), "origin");
+        }
+    }
 }
 
 fn answer(stage: &Stage, reply: Reply, rule: &str) {
@@ -94,6 +152,21 @@ fn lines(written: &[u8], wanted: usize, rule: &str) {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn caches_tell_requests_apart() {
+        let request = |host: &str, target: &str, more: &str| {
+            format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n{more}\r\n")
+        };
+        let answer = "HTTP/1.1 200 OK\r\nvary: referer, origin\r\n\r\n";
+        for two in [
+            request("a", "/b", "origin: o\r\n"),
+            request("a", "/c", ""),
+            request("b", "/b", "referer: r\r\n"),
+        ] {
+            super::cache_keys((request("a", "/b", "origin: o\r\n") + &two + answer).as_bytes());
+        }
+    }
+
     #[test]
     fn no_bytes_of_a_sample_end_a_line() {
         for data in

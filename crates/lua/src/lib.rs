@@ -26,6 +26,8 @@ mod failure;
 mod filter;
 mod flowing;
 mod fulfil;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod here;
 mod host;
 mod hot;

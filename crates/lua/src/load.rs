@@ -177,6 +177,18 @@ impl Loader {
         Ok(())
     }
 
+    /// A new state with all that scripts find in it.
+    fn state(&self, number: usize, settings: &Arc<Settings>) -> mlua::Result<(Arc<State>, Shared)> {
+        let state = Arc::new(State::new(number, self.threads, settings.clone(), BOUND)?);
+        let registered = Shared::default();
+        state.lua.set_app_data(registered.clone());
+        state.lua.set_app_data(self.made.clone());
+        state.lua.set_app_data(self.environment.clone());
+        state.lua.set_app_data(crate::events::Waiting::default());
+        state.lua.set_app_data(Arc::downgrade(&state));
+        Ok((state, registered))
+    }
+
     fn run(
         &mut self,
         number: usize,
@@ -189,16 +201,9 @@ impl Loader {
         let (state, registered) = match self.states.get(&number) {
             Some(known) => known.clone(),
             None => {
-                let state =
-                    Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
-                let registered = Shared::default();
-                state.lua.set_app_data(registered.clone());
-                state.lua.set_app_data(self.made.clone());
-                state.lua.set_app_data(self.environment.clone());
-                state.lua.set_app_data(crate::events::Waiting::default());
-                state.lua.set_app_data(Arc::downgrade(&state));
-                self.states.insert(number, (state.clone(), registered.clone()));
-                (state, registered)
+                let made = self.state(number, settings).map_err(broken)?;
+                self.states.insert(number, made.clone());
+                made
             }
         };
         // The first line may be one for the shell.
@@ -226,6 +231,14 @@ impl Loader {
             other => format!("Lua runtime error: {other:?}"),
         })
     }
+}
+
+/// A state of no configuration.
+#[cfg(fuzzing)]
+pub(crate) fn alone(settings: Settings) -> mlua::Result<Arc<State>> {
+    let (states, made, environment) = Default::default();
+    let loader = Loader { threads: 1, states, made, environment };
+    Ok(loader.state(0, &Arc::new(settings))?.0)
 }
 
 /// What the system says, without its number.

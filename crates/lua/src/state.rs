@@ -24,6 +24,10 @@ const CALLS_BETWEEN: u64 = 256;
 /// As much memory is little.
 const SMALL: usize = 8 << 20;
 
+/// Behind these of Lua's own places stand the folders of distributions.
+const OWN_PATH: &str = "/usr/local/lib/lua/5.4/?/init.lua;";
+const OWN_CPATH: &str = "/usr/local/lib/lua/5.4/?.so;";
+
 /// A state.
 pub struct State {
     /// It.
@@ -154,10 +158,21 @@ impl State {
     }
 }
 
-/// A state with these libraries. Modules of C can't be loaded: they could do anything to the process.
+/// A state with these libraries.
 fn open(libs: StdLib) -> mlua::Result<Lua> {
-    let options = LuaOptions::new().catch_rust_panics(true);
-    Lua::new_with(libs, options)
+    let lua = rt::lua::open(libs, LuaOptions::new().catch_rust_panics(true));
+    if let Ok(package) = lua.globals().get::<Table>("package") {
+        let modules = format!(
+            "/usr/lib/{}-linux-gnu/lua/5.4/?.so;/usr/lib/lua/5.4/?.so;/usr/lib64/lua/5.4/?.so;",
+            std::env::consts::ARCH
+        );
+        let scripts = "/usr/share/lua/5.4/?.lua;/usr/share/lua/5.4/?/init.lua;";
+        for (kind, own, more) in [("path", OWN_PATH, scripts), ("cpath", OWN_CPATH, &modules)] {
+            let path: String = package.get(kind)?;
+            package.set(kind, path.replacen(own, &format!("{own}{more}"), 1))?;
+        }
+    }
+    Ok(lua)
 }
 
 /// A function of ours: it gives `true` and its values, or `false` and what is said where it was called.

@@ -22,6 +22,8 @@ mod ktls;
 mod listen;
 mod listener;
 mod local;
+#[cfg(feature = "lua")]
+pub mod lua;
 mod netns;
 mod notify;
 mod pace;

@@ -13,12 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
+use balance::Method;
 use balance::queue::Priority;
 use engine::Worker;
+use engine::tcp::question::{self, Question};
 use farm::check;
 use farm::queue::{self, Place, Refused, Wait};
 use lang::action::Waiting;
-use model::Txn;
 use model::txn::Traffic;
 use program::proxy::{Balance, Proxy};
 use rt::{Mono, Timer};
@@ -83,23 +84,67 @@ struct Tries {
     retries: u32,
     /// The server tried last, where another one is wanted.
     avoid: Option<u32>,
-    /// The server to be tried again.
+    /// The server to be tried again, or that rules bind to.
     again: Option<u32>,
+    /// That one may be tried as long as rules say so, whatever the algorithm thinks of it.
+    bound: bool,
+    /// What the algorithm looks up.
+    key: Option<u32>,
+    /// What rules said of waiting in a queue.
+    priority: Priority,
+    queue: Option<Duration>,
 }
+
+/// The agent can't be reached, or rules forbid it.
+const FAILED: u32 = reason::SPOP + Status::Io.code();
 
 async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outcome {
     let program = &worker.shared.program;
     let proxy = &*program.proxy(agent.backend);
+    if question::is_ruled(proxy) {
+        return rt::boxed(ruled(worker, agent, proxy, payload)).await;
+    }
     let _stay = worker.shared.farm.stay(agent.backend, None);
     let _entered = Entered::begin(proxy, worker.index);
-    let failed = reason::SPOP + Status::Io.code();
-    let (mut tries, mut payload) = (Tries::default(), payload);
     let length = payload.len();
+    let (answer, place) = tried(worker, agent, proxy, payload, &mut Tries::default()).await?;
+    count_bytes(worker.index, proxy, &place.config(), length, answer.len().max(1));
+    Ok(answer)
+}
+
+/// Asks where rules have a say.
+async fn ruled(worker: &Rc<Worker>, agent: &Arc<Agent>, proxy: &Proxy, payload: Vec<u8>) -> Outcome {
+    let (mut client, far) = question::client(worker, agent.backend).ok_or(FAILED)?;
+    let mut question = Question::begin((&mut client, far), agent.backend, &payload);
+    if !question.may_go().await {
+        return Err(FAILED);
+    }
+    let again = question.server();
+    let (priority, queue) = question.patience();
+    let (bound, key) = (again.is_some(), question.key());
+    let mut tries = Tries { again, bound, key, priority, queue, ..Tries::default() };
+    let length = payload.len();
+    let (answer, place) = tried(worker, agent, proxy, payload, &mut tries).await?;
+    let server = place.server;
+    let goes = question.may_return(server, place, &answer).await;
+    let down = if goes { answer.len().max(1) } else { 0 };
+    count_bytes(worker.index, proxy, &proxy.server(server), length, down);
+    if goes { Ok(answer) } else { Err(FAILED) }
+}
+
+/// Asks one agent after the other, as the backend allows; its answer, and where it came from.
+async fn tried(
+    worker: &Rc<Worker>,
+    agent: &Arc<Agent>,
+    proxy: &Proxy,
+    mut payload: Vec<u8>,
+    tries: &mut Tries,
+) -> Result<(Vec<u8>, Place), u32> {
     let begun = rt::now();
     loop {
-        let Some(mut place) = assign(worker, agent.backend, proxy, &mut tries).await else {
+        let Some(mut place) = assign(worker, agent.backend, proxy, tries).await else {
             proxy.state.back.counters.of(worker.index).conn_errors.inc();
-            return Err(failed);
+            return Err(FAILED);
         };
         let queued = rt::now();
         let line = pool::line(worker, agent, proxy, place.server);
@@ -119,11 +164,8 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
             count_times(worker.index, proxy, &place, (begun, queued, asked.sent()));
         }
         match ended {
-            None => return Err(failed),
-            Some(Ended::Answer(answer)) => {
-                count_bytes(worker.index, proxy, &place, length, answer.len());
-                return Ok(answer);
-            }
+            None => return Err(FAILED),
+            Some(Ended::Answer(answer)) => return Ok((answer, place)),
             Some(Ended::Failed(code)) => return Err(reason::SPOP + code),
             Some(Ended::TooBig) => return Err(reason::TOO_BIG),
             Some(Ended::Elsewhere(back)) => {
@@ -133,8 +175,8 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
             Some(Ended::Unreached(fault, back)) => {
                 payload = back;
                 check::observe(&worker.farm, agent.backend, place.server, check::Seen::ConnectFailed);
-                if !goes_on(worker, agent.backend, proxy, (place, fault), &mut tries).await {
-                    return Err(failed);
+                if !goes_on(worker, agent.backend, proxy, (place, fault), tries).await {
+                    return Err(FAILED);
                 }
             }
         }
@@ -173,13 +215,13 @@ fn count_times(
     }
 }
 
-/// Counts the messages of a question, with one byte for their end, and the actions of its answer, one byte
-/// where there are none, as in HAProxy.
-fn count_bytes(worker: usize, proxy: &Proxy, place: &Place, sent: usize, received: usize) {
+/// Counts the messages of a question, with one byte for the kind of their frame, and what its answer said, as
+/// in HAProxy.
+fn count_bytes(worker: usize, proxy: &Proxy, server: &program::Server, sent: usize, received: usize) {
     let traffic = |n: usize| Traffic { received: n as u64, sent: n as u64, ..Traffic::default() };
-    let (up, down) = (traffic(sent + 1), traffic(received.max(1)));
+    let (up, down) = (traffic(sent + 1), traffic(received));
     proxy.state.back.counters.of(worker).bytes.add(&up, &down);
-    place.config().state.counters.of(worker).bytes.add(&up, &down);
+    server.state.counters.of(worker).bytes.add(&up, &down);
 }
 
 /// Whether there is another try after one that did not reach its server, and where.
@@ -203,7 +245,7 @@ async fn goes_on(
     if proxy.leaves(tries.retries, left, false) && worker.shared.farm.backend(backend).balancer.usable() > 1 {
         back.redispatches.inc();
         own.redispatches.inc();
-        (tries.avoid, tries.again) = (Some(server), None);
+        (tries.avoid, tries.again, tries.bound) = (Some(server), None, false);
         return true;
     }
     back.retries.inc();
@@ -220,44 +262,52 @@ async fn goes_on(
 /// A place at a server; `None`: there is none to be had.
 async fn assign(worker: &Rc<Worker>, index: u32, proxy: &Proxy, tries: &mut Tries) -> Option<Place> {
     let backend = &*worker.shared.farm.backend(index);
+    let patience = Wait { priority: tries.priority, timeout: tries.queue, server: None };
     if let Some(server) = tries.again.take()
-        && proxy.servers.get(server as usize).is_some_and(|s| s.state.is_usable())
+        && proxy.servers.get(server as usize).is_some_and(|s| tries.bound || s.state.is_usable())
     {
         match queue::try_enter(&worker.farm, index, server) {
             Some(place) => return Some(place),
-            None => match wait(worker, index, proxy, Some(server)).await {
+            None => match wait(worker, index, proxy, Wait { server: Some(server), ..patience }).await {
                 Err(Refused::Redistributed) => {}
                 other => return other.ok(),
             },
         }
     }
+    // Who has a key waits where it leads; in a map it does so though that server failed.
+    let keyed = tries.key.is_some();
+    let mapped = keyed && proxy.hash.method == Method::MapBased;
+    let avoid = tries.avoid.filter(|_| !mapped);
     loop {
-        let key = matches!(proxy.balance, Balance::Random(_)).then(|| rt::random() as u32);
-        let avoid = tries.avoid;
-        let too_full = |s: usize| queue::is_full(&worker.farm, index, s);
+        let key =
+            tries.key.or_else(|| matches!(proxy.balance, Balance::Random(_)).then(|| rt::random() as u32));
+        let too_full = |s: usize| !keyed && queue::is_full(&worker.farm, index, s);
         let skip = |s: usize| avoid.is_some_and(|a| a as usize == s) || too_full(s);
         let found = backend.balancer.pick(key, skip).or_else(|| backend.balancer.pick(key, too_full));
-        match found.and_then(|server| u32::try_from(server).ok()) {
+        let waits = match found.and_then(|server| u32::try_from(server).ok()) {
             Some(server) => {
-                if let Some(place) = queue::try_enter(&worker.farm, index, server) {
+                let place = queue::try_enter(&worker.farm, index, server);
+                if place.is_some() || keyed {
                     proxy.server(server).state.counters.of(worker.index).chosen.inc();
                     proxy.state.back.counters.of(worker.index).chosen.inc();
-                    return Some(place);
+                }
+                match place {
+                    Some(place) => return Some(place),
+                    None if keyed => Some(server),
+                    None => continue,
                 }
             }
             None if backend.balancer.usable() == 0 => return None,
-            None => match wait(worker, index, proxy, None).await {
-                Err(Refused::Redistributed) => {}
-                other => return other.ok(),
-            },
+            None => None,
+        };
+        match wait(worker, index, proxy, Wait { server: waits, ..patience }).await {
+            Err(Refused::Redistributed) => {}
+            other => return other.ok(),
         }
     }
 }
 
-async fn wait(worker: &Rc<Worker>, index: u32, proxy: &Proxy, server: Option<u32>) -> Result<Place, Refused> {
-    let none = Txn::default().decisions;
-    let priority = Priority { class: none.priority_class.into(), offset: none.priority_offset };
-    let timeout = proxy.timeouts.queue.or(proxy.timeouts.connect);
-    let wait = Wait { priority, timeout, server };
+async fn wait(worker: &Rc<Worker>, index: u32, proxy: &Proxy, mut wait: Wait) -> Result<Place, Refused> {
+    wait.timeout = wait.timeout.or(proxy.timeouts.queue).or(proxy.timeouts.connect);
     queue::wait(&worker.farm, index, wait, &mut (0, 0), |_| false).await
 }

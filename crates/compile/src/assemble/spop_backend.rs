@@ -12,11 +12,11 @@ impl Assembly<'_> {
     pub(super) fn idle(&self, p: &Draft, parsed: &rules::Parsed, notes: &mut Diagnostics) {
         checks::server_cookies(p, notes);
         log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        self.agents_backend(p, parsed, notes);
+        self.agents_backend(p, notes);
     }
 
     /// Says what of a backend of agents has no effect, and refuses clients.
-    fn agents_backend(&self, p: &Draft, rules: &rules::Parsed, notes: &mut Diagnostics) {
+    fn agents_backend(&self, p: &Draft, notes: &mut Diagnostics) {
         if p.mode != Mode::Spop || p.kind.is_defaults() {
             return;
         }
@@ -30,16 +30,9 @@ impl Assembly<'_> {
             let text = format!("[{at}] : 'send-proxy*' server option is unsupported there, ignoring it");
             notes.push(Diagnostic::warning(draft.span, text).styled(Style::Bare));
         }
-        let sets = &rules.rules;
-        let idle = [
-            (!sets.tcp_content.is_empty(), "'tcp-request content' rules"),
-            (!sets.tcp_response.is_empty(), "'tcp-response content' rules"),
-            (!rules.use_server.is_empty(), "'use-server' rules"),
-            (!rules.stick.is_empty(), "'stick' rules"),
-        ];
-        for (_, what) in idle.iter().filter(|(given, _)| *given) {
+        if !p.filters.is_empty() {
             let text = format!(
-                "{what} of {label} have no effect in Harrier: what SPOE filters ask meets no rules ('mode spop')."
+                "filters of {label} have no effect in Harrier: what is asked there passes none ('mode spop')."
             );
             notes.push(remark(p.span, text));
         }

@@ -47,6 +47,11 @@ pub(super) async fn of_server(stream: &mut Stream<'_>, back: &Proxy) -> bool {
         && goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await
 }
 
+/// The rules on what an agent has answered, which nothing but them is told of.
+pub(super) async fn of_answer(stream: &mut Stream<'_>, back: &Proxy) -> bool {
+    goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await
+}
+
 /// What the client has said by now is with the server before rules on the server's answers decide anything.
 async fn pass_first(stream: &mut Stream<'_>) {
     poll_fn(|cx| {

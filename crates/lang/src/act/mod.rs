@@ -5,7 +5,7 @@
 //! ([`with_bytes`]), so that running a rule allocates nothing.
 
 pub mod bandwidth;
-mod cache;
+pub(crate) mod cache;
 mod capture;
 mod fields;
 mod maps;

@@ -40,7 +40,7 @@ pub enum Status {
 
 impl Status {
     /// Its number.
-    pub fn code(self) -> u32 {
+    pub const fn code(self) -> u32 {
         match self {
             Status::Normal => 0,
             Status::Io => 1,

@@ -100,7 +100,7 @@ fn seconds(exec: &Exec<'_>) -> u64 {
 }
 
 /// Host and target make the key, as they are written. A request without a host has none.
-fn make_key(req: &Head, key: &mut Vec<u8>) -> bool {
+pub(crate) fn make_key(req: &Head, key: &mut Vec<u8>) -> bool {
     key.clear();
     let Some(host) = req.first(Known::Host) else { return false };
     key.extend_from_slice(host);
@@ -311,7 +311,7 @@ fn keep(cache: &NamedCache, caching: &mut Caching, kept: Kept, (expires, fetch):
 }
 
 /// Whom a response is for; `None` if it depends on what nobody looks at.
-fn audience(vary: bool, asks: &model::cached::Asks, res: &Head) -> Option<Audience> {
+pub(crate) fn audience(vary: bool, asks: &model::cached::Asks, res: &Head) -> Option<Audience> {
     if !vary {
         return (!res.has("vary")).then(Audience::default);
     }
