@@ -137,6 +137,9 @@ async fn open(client: &mut Client) -> bool {
             true => (counters.denied_req.inc(), listener.denied_req.inc()),
             false => (counters.denied_conn.inc(), listener.denied_conn.inc()),
         };
+        if bind.tls.is_some() {
+            tls::figures::unreached();
+        }
         // Refused as if nobody listened: the close is a reset.
         let _ = client.socket.raw().set_linger0();
         return false;

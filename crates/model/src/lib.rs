@@ -26,6 +26,7 @@ pub mod figures;
 pub mod mail;
 pub mod mirror;
 pub mod names;
+pub mod offers;
 pub mod origin;
 pub mod peer;
 pub mod peers;

@@ -52,6 +52,8 @@ pub struct Process {
     pub streams: AtomicU64,
     /// Limit (`Maxconn`).
     pub maxconn: AtomicU32,
+    /// Streams that clients' connections were offered.
+    pub offers: crate::offers::Offers,
     /// Connections in the last second.
     pub conn_rate: base::rate::PeakRate,
     /// Tasks of workers that accept connections.
@@ -206,6 +208,7 @@ impl World {
                 revisions: AtomicU32::new(0),
                 streams: AtomicU64::new(0),
                 maxconn: AtomicU32::new(0),
+                offers: Default::default(),
                 conn_rate: Default::default(),
                 accepting: AtomicU32::new(0),
                 pending: AtomicU32::new(0),

@@ -282,6 +282,9 @@ pub struct H2 {
     pub load: u32,
     /// `min` of it: streams that are offered at least.
     pub load_min: u32,
+    /// `tune.streams-elasticity`: streams that all clients' connections may be offered when there are
+    /// `maxconn` of them, percent of that; 0: as many as each likes.
+    pub elasticity: u32,
     /// `h2-workaround-bogus-websocket-clients`: WebSocket over streams is not offered.
     pub no_websocket: bool,
 }

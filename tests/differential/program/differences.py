@@ -277,6 +277,9 @@ def of_case(record, case):
         record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
+    if any(op[0] == "stream" and op[-1] == "trailers" for ops in case["steps"] for op in ops):
+        # Trailers that come when the stream is answered and over: HAProxy may say goodbye to such a client.
+        record = {key: [l for l in lines if not FAREWELLS.match(by_column(l))] for key, lines in record.items()}
     if any(op[0] == "stream" and op[-1] == "rst8" for ops in case["steps"] for op in ops):
         record = {key: lines for key, lines in record.items() if not COUNTED.match(key[1])}
     uploads = {f"stream {op[2]}" for ops in case["steps"] for op in ops if op[0] == "stream" and op[4]}
@@ -285,6 +288,7 @@ def of_case(record, case):
     return record
 
 
+FAREWELLS = re.compile(r"\S+/\S+ h2_goaway_resp=")
 RESUMED = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_(sess|reused_sess)=|SslBackend(Max)?KeyRate: ")
 
 

@@ -145,6 +145,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.h2.zero-copy-fwd-send off",
     )
     .idle(),
+    entry(
+        "tune.streams-elasticity",
+        elasticity,
+        "Streams of HTTP/2 that all clients together may be offered, percent of 'maxconn'; 0: any number.",
+        "tune.streams-elasticity 500",
+    ),
 ];
 
 /// A number; a missing one is 0, as is what is none.
@@ -198,6 +204,19 @@ fn rxbuf(s: &mut Statement<'_>, side: fn(&mut GlobalDraft) -> &mut H2Side, g: &m
             Err(s.fail(format!("'{name}': unexpected character '{found}' in size argument '{text}'.")))
         }
     }
+}
+
+fn elasticity(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let share = s.next().and_then(|word| units::strict(word.text())).filter(|n| *n == 0 || *n >= 100);
+    s.end()?;
+    let Some(share) = share else {
+        return Err(s.fail(format!(
+            "'{}' expects 0 or a positive percentage value of 100 or above",
+            "tune.streams-elasticity"
+        )));
+    };
+    g.tune.h2.elasticity = clamp(share);
+    Ok(())
 }
 
 fn front_streams(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {

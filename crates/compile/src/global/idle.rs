@@ -25,8 +25,6 @@ enum Form {
     Positive(i64, &'static str),
     /// A time.
     Time,
-    /// Zero, or a percentage of a hundred or more.
-    Elastic,
     /// A size that is not zero.
     Bytes,
     /// A size in these bounds, and what is said of one beyond them.
@@ -146,8 +144,6 @@ const IDLE: &[Idle] = &[
     Idle(&["tune.renice.runtime", "tune.renice.startup"], Form::Whole(-20, 19), Missing::Fine,
         "'$' only supports values between -20 and 19 inclusive (was given @)"),
     Idle(&["tune.ring.queues"], Form::Leading(0, 16), Missing::Fine, "'$' expects a number between 0 and 16 but got '@'."),
-    Idle(&["tune.streams-elasticity"], Form::Elastic, Missing::Wrong,
-        "'$' expects 0 or a positive percentage value of 100 or above"),
 ];
 
 /// Keywords that HAProxy takes only where experiments are allowed.
@@ -254,7 +250,6 @@ fn fits<'w>(form: &Form, word: &'w str) -> Result<(), &'w str> {
         }
         Form::Positive(..) => units::lenient(word) != 0,
         Form::Bytes | Form::Window(..) => units::size(word) != Ok(0),
-        Form::Elastic => units::strict(word).is_some_and(|n| n == 0 || n >= 100),
         Form::Paired(pairs) => pairs.iter().any(|(name, _)| *name == word),
         Form::Time => {
             let odd = word.trim_start_matches(|c: char| c.is_ascii_digit());

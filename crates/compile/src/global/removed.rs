@@ -278,7 +278,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("tune.renice.startup", "Configurations are read before it could be obeyed; `tune.renice.runtime` is."),
     vain("tune.ring.queues", "Each ring has one queue."),
     vain("tune.sched.low-latency", "Tasks always run in the order in which they were woken."),
-    vain("tune.streams-elasticity", "Connections of HTTP/2 offer as many streams as `tune.h2.fe.max-concurrent-streams` says."),
     // Promises of a function
     vain("shm-stats-file", STATISTICS),
     vain("shm-stats-file-max-objects", STATISTICS),

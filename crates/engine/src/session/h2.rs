@@ -2,10 +2,13 @@
 //! own.
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use link::transport::Transport;
-use model::Conn;
+use model::offers::Share;
 use model::proxy::H2Counters;
+use model::{Conn, World};
 use mux::{Arrival, Host, Settings};
 use rt::Timer;
 
@@ -17,7 +20,7 @@ use crate::departure::is_sent_away;
 pub(super) async fn serve(mut client: Client) {
     client.conn().http_major.set(2);
     let (buf, timer) = (client.buf.take(), std::mem::replace(&mut client.timer, Timer::new()));
-    let (limits, settings) = settings(&client);
+    let (limits, settings, _offer) = settings(&client);
     let mut lead = Lead(Rc::new(client));
     mux::h2::serve(&mut lead, limits, settings, buf, timer).await;
     let Lead(client) = lead;
@@ -33,12 +36,36 @@ pub(super) async fn serve(mut client: Client) {
 }
 
 /// What the connection may do.
-fn settings(client: &Client) -> (wire::h2::Limits, Settings) {
+fn settings(client: &Client) -> (wire::h2::Limits, Settings, Option<Offer>) {
     let (global, frontend) = (&client.worker.shared.program.global, client.frontend());
-    let limits = mux::h2::client_limits(global, frontend.options.unsafe_request, rt::queued());
+    let mut limits = mux::h2::client_limits(global, frontend.options.unsafe_request, rt::queued());
+    let offer = Offer::of(client, &mut limits.streams);
     let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
     client.conn().multiplex.set(multiplex);
-    (limits, settings_of(client))
+    (limits, settings_of(client), offer)
+}
+
+/// What a connection was offered, given back when it ends.
+struct Offer(Arc<World>, u32);
+
+impl Offer {
+    /// Where all connections share the streams that they offer (`tune.streams-elasticity`).
+    fn of(client: &Client, streams: &mut u32) -> Option<Offer> {
+        let program = &client.worker.shared.program;
+        let (world, percent) = (&program.world, program.global.tune.h2.elasticity);
+        let connections = world.process.maxconn.load(Relaxed);
+        if percent == 0 {
+            return None;
+        }
+        *streams = world.process.offers.take(*streams, Share { connections, percent });
+        Some(Offer(world.clone(), *streams))
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        self.0.process.offers.back(self.1);
+    }
 }
 
 fn settings_of(client: &Client) -> Settings {
