@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::addr::Addr;
 use crate::datagram::Datagram;
+use crate::datagram_row::DatagramRow;
 use crate::listen::{self, ListenOptions};
 
 /// A socket that datagrams come to, of all workers.
@@ -120,12 +121,12 @@ pub struct Inlet {
 }
 
 impl Inlet {
-    /// See [`Datagram::poll_recv`].
+    /// See [`Datagram::poll_recv_row`].
     ///
     /// # Errors
     /// As there.
-    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<(usize, Option<Addr>)>> {
-        self.socket.poll_recv(cx, buf)
+    pub fn poll_recv_row(&self, cx: &mut Context<'_>, row: &mut DatagramRow) -> Poll<io::Result<()>> {
+        self.socket.poll_recv_row(cx, row)
     }
 
     /// Gives up the port for a while, once all workers have done so: who sends to it is refused. On a Unix

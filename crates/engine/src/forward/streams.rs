@@ -243,6 +243,12 @@ async fn listen(
 /// Passes on the messages that are whole, and says how many bytes they were; `None`: what follows is no
 /// message.
 fn take(worker: &Worker, forward: &Forward, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
+    let taken = take_each(worker, forward, bytes, sender);
+    worker.sinks.flush();
+    taken
+}
+
+fn take_each(worker: &Worker, forward: &Forward, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
     let mut at = 0;
     loop {
         match forward.framing.next(bytes.get(at..).unwrap_or_default()) {
