@@ -11,6 +11,7 @@ use model::world::profiling;
 use program::Bind;
 use rt::Listener;
 
+use crate::applets::AppletKind;
 use crate::worker::{Moves, with_worker};
 use crate::{Shared, Worker, listener, worker};
 
@@ -85,6 +86,7 @@ pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Op
     new.stop.raise();
     new.freed.raise();
     new.sessions.all().iter().for_each(|session| session.look());
+    new.applets.wake(AppletKind::Syslog);
     Some(new)
 }
 

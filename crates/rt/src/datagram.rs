@@ -94,8 +94,8 @@ impl Datagram {
         driver::send_datagram(&self.handle, data, Some(to))
     }
 
-    /// Sends pieces to the peer it is connected to, each as a datagram, at most [`ROW`](crate::ROW) of them; how
-    /// many went.
+    /// Sends pieces to the peer it is connected to, each as a datagram, at most [`ROW`](crate::ROW) of them;
+    /// how many went.
     ///
     /// # Errors
     /// As [`Datagram::try_send`], if the first could not be sent.
@@ -117,7 +117,7 @@ impl Datagram {
         let source = self.registered()?;
         let drained = || worker::with(|w| w.sources.borrow_mut().clear(source, bit::READ));
         if worker::with(|w| w.sources.borrow().ready(source)) & bit::READ != 0 {
-            match datagram_row::receive(&self.handle, row) {
+            match driver::recv_datagram_row(&self.handle, row) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => drained(),
                 Ok(()) if !row.is_full() => {
                     // The queue was empty at the end of that call: what came since is reported anew.

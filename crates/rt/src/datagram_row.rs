@@ -5,12 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::buf::Buf;
-use crate::driver::Handle;
-use crate::sim::ops;
 
 /// As many datagrams go by one call.
 pub const ROW: usize = 32;
-/// Room that a row begins with, since few bursts are long: a call that fills less also says that no more wait.
+/// Room that a row begins with, since few bursts are long: a call that fills less also says that no more
+/// wait.
 const FIRST: usize = 4;
 
 /// Room for datagrams that are received together. It follows the bursts: twice as much after each call that
@@ -74,12 +73,8 @@ impl RawName {
 }
 
 /// Receives what waits, as much as there is room for; an error if that is nothing.
-pub(crate) fn receive(handle: &Handle, row: &mut DatagramRow) -> io::Result<()> {
+pub(crate) fn receive(fd: BorrowedFd<'_>, row: &mut DatagramRow) -> io::Result<()> {
     row.prepare();
-    if handle.is_sim() {
-        return receive_simulated(handle, row);
-    }
-    let fd = handle.os()?;
     // SAFETY: `mmsghdr` and `iovec` are plain numbers and pointers, of which 0 is one.
     let mut headers: [libc::mmsghdr; ROW] = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
@@ -96,8 +91,8 @@ pub(crate) fn receive(handle: &Handle, row: &mut DatagramRow) -> io::Result<()> 
         header.msg_hdr.msg_namelen = size_of::<RawName>() as libc::socklen_t;
         room += 1;
     }
-    // SAFETY: the first `room` headers point to a piece and a name each, which live until the call returns, and the
-    // piece to the room of a buffer of the row, which is borrowed as long and nobody else's.
+    // SAFETY: the first `room` headers point to a piece and a name each, which live until the call returns,
+    // and the piece to the room of a buffer of the row, which is borrowed as long and nobody else's.
     let n = unsafe {
         libc::recvmmsg(
             fd.as_raw_fd(),
@@ -116,12 +111,17 @@ pub(crate) fn receive(handle: &Handle, row: &mut DatagramRow) -> io::Result<()> 
     Ok(())
 }
 
-fn receive_simulated(handle: &Handle, row: &mut DatagramRow) -> io::Result<()> {
+/// The same, one by one.
+pub(crate) fn receive_each(
+    row: &mut DatagramRow,
+    mut receive: impl FnMut(&mut [u8]) -> io::Result<(usize, Option<SocketAddr>)>,
+) -> io::Result<()> {
+    row.prepare();
     for (buf, sender) in row.bufs.iter_mut().zip(&mut row.senders) {
-        match ops::recv_datagram(handle.number(), buf.spare_mut()) {
+        match receive(buf.spare_mut()) {
             Ok((bytes, from)) => {
                 buf.advance(bytes);
-                *sender = from.as_inet();
+                *sender = from;
                 row.filled += 1;
             }
             Err(e) if row.filled == 0 => return Err(e),
@@ -144,8 +144,8 @@ pub(crate) fn send<'d>(fd: BorrowedFd<'_>, data: impl Iterator<Item = &'d [u8]>)
         header.msg_hdr.msg_iovlen = 1;
         count += 1;
     }
-    // SAFETY: the first `count` headers point to a piece each, which lives until the call returns, and the piece to
-    // bytes that are borrowed as long and that the kernel only reads.
+    // SAFETY: the first `count` headers point to a piece each, which lives until the call returns, and the
+    // piece to bytes that are borrowed as long and that the kernel only reads.
     let n = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL as _) };
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
@@ -173,7 +173,7 @@ mod tests {
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
-        use std::os::fd::{AsFd, OwnedFd};
+        use std::os::fd::AsFd;
         let texts: Vec<String> = (0..40).map(|n| format!("message {n}")).chain([String::new()]).collect();
         let mut left = &texts[..];
         while !left.is_empty() {
@@ -182,9 +182,8 @@ mod tests {
             left = &left[sent..];
         }
         let from = sender.local_addr().unwrap();
-        let handle = Handle::from(OwnedFd::from(receiver));
         let (mut row, mut seen) = (DatagramRow::default(), Vec::new());
-        while receive(&handle, &mut row).is_ok() {
+        while receive(receiver.as_fd(), &mut row).is_ok() {
             seen.extend(row.iter().map(|(bytes, sender)| {
                 assert_eq!(sender, Some(&from));
                 String::from_utf8_lossy(bytes).into_owned()

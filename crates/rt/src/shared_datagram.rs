@@ -96,6 +96,14 @@ impl SharedDatagram {
         SharedDatagram(Arc::new(Shared { fd, share: Mutex::default() }))
     }
 
+    /// A copy of the descriptor, for a process that takes the socket over.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn copy(&self) -> io::Result<OwnedFd> {
+        self.0.fd.try_clone()
+    }
+
     /// The same, which this does not keep open.
     pub fn downgrade(&self) -> WeakDatagram {
         WeakDatagram(Arc::downgrade(&self.0))
@@ -143,6 +151,11 @@ impl Inlet {
         let mut share = shared.share();
         share.away += 1;
         shared.settle(&mut share)
+    }
+
+    /// Whether it is given up for a while.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended.get()
     }
 
     /// Receives again.

@@ -123,6 +123,8 @@ pub(crate) struct Assembly<'g> {
     pub state_file_set: bool,
     /// Tables that name `peers` sections which are not there, and what is said of it.
     pub lost_peers: Vec<(Box<str>, Diagnostic)>,
+    /// `log-forward` sections that go on with another limit.
+    pub forward_limits: Vec<(Arc<model::Proxy>, u32)>,
     /// What becomes of the figures of the process.
     pub process: Option<model::adoption::ProcessTerms>,
     /// All proxies by name: whether they have servers, and their mode.
@@ -319,6 +321,7 @@ impl<'g> Assembly<'g> {
             fork_wanted: global.insecure_fork_wanted,
             state_file_set: global.server_state_file.is_some(),
             lost_peers: Vec::new(),
+            forward_limits: Vec::new(),
             process: None,
             kinds: drafts.proxies.iter().map(|p| (p.name.clone(), p.kind.is_back(), p.mode)).collect(),
             bufsize: global.tune.bufsize,

@@ -8,9 +8,9 @@ use std::task::Poll;
 
 use model::proxy::FrontState;
 use program::forward::Dgram;
-use rt::{DatagramRow, ListenOptions, SharedDatagram};
+use rt::{DatagramRow, Inlet, ListenOptions, SharedDatagram};
 
-use super::{REST, Share, arrived};
+use super::{Carrier, REST, Share, arrived};
 use crate::worker::Worker;
 
 /// As many messages are taken before others have their turn.
@@ -56,37 +56,44 @@ impl Sender {
     }
 }
 
-/// Receives until the process stops or the section is shut down.
+/// Receives until the process stops, or the section is shut down or gone.
 pub(super) async fn receive(worker: Rc<Worker>, section: usize, line: usize, receiver: SharedDatagram) {
-    let (Ok(socket), Some(share)) = (receiver.attach(), Share::begin(&worker, section)) else { return };
-    let program = worker.shared.program.clone();
-    let Some(forward) = program.forwards.get(section) else { return };
-    let Some(dgram) = forward.datagrams.get(line) else { return };
-    let (mut sender, mut row, mut taken) = (Sender::default(), DatagramRow::default(), 0);
-    while !share.is_over() {
-        if share.state() == FrontState::Paused {
+    let share = Share::begin(&worker, section, line, Carrier::Datagrams);
+    let (Ok(socket), Some(mut share)) = (receiver.attach(), share) else { return };
+    drop(worker);
+    let (mut sender, mut row) = (Sender::default(), DatagramRow::default());
+    while share.follow() {
+        if share.is_over() {
+            return;
+        }
+        hear(&share, &socket, &mut sender, &mut row).await;
+    }
+    // Nobody else reads what has come already.
+    while let Poll::Ready(Ok(())) = poll_fn(|cx| Poll::Ready(socket.poll_recv_row(cx, &mut row))).await {
+        pass_on(&share, &mut sender, &row);
+    }
+}
+
+/// Receives as long as the configuration at hand runs.
+async fn hear(share: &Share, socket: &Inlet, sender: &mut Sender, row: &mut DatagramRow) {
+    let worker = &share.worker;
+    let Some(dgram) = share.forward().and_then(|forward| forward.datagrams.get(share.line)) else { return };
+    let mut taken = 0;
+    while !share.is_over() && !worker.is_superseded() {
+        if share.state() == FrontState::Paused || socket.is_suspended() {
             share.pause(&dgram.address, || socket.suspend(), || socket.restore()).await;
             continue;
         }
         let next = poll_fn(|cx| {
-            let received = socket.poll_recv_row(cx, &mut row);
-            if received.is_pending()
-                && worker.stop.poll_changed(cx)
-                && (share.is_over() || share.state() == FrontState::Paused)
-            {
+            let received = socket.poll_recv_row(cx, row);
+            if received.is_pending() && worker.stop.poll_changed(cx) && share.is_called() {
                 return Poll::Ready(None);
             }
             received.map(Some)
         });
         match next.await {
             None => continue,
-            Some(Ok(())) => {
-                for (bytes, from) in row.iter() {
-                    arrived(&worker, forward, bytes, sender.of(from));
-                    taken += 1;
-                }
-                worker.sinks.flush();
-            }
+            Some(Ok(())) => taken += pass_on(share, sender, row),
             // What lasts must not keep the worker busy.
             Some(Err(_)) => rt::sleep(REST).await,
         }
@@ -95,4 +102,16 @@ pub(super) async fn receive(worker: Rc<Worker>, section: usize, line: usize, rec
             rt::yield_now().await;
         }
     }
+}
+
+/// Passes on what came together; how many messages it was.
+fn pass_on(share: &Share, sender: &mut Sender, row: &DatagramRow) -> u32 {
+    let Some(forward) = share.forward() else { return 0 };
+    let mut taken = 0;
+    for (bytes, from) in row.iter() {
+        arrived(&share.worker, forward, bytes, sender.of(from));
+        taken += 1;
+    }
+    share.worker.sinks.flush();
+    taken
 }

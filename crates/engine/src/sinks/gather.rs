@@ -1,4 +1,5 @@
-//! Lines of a burst that go to the same place by datagrams: they wait until the burst is over and leave together.
+//! Lines of a burst that go to the same place by datagrams: they wait until the burst is over and leave
+//! together.
 //!
 //! Whoever gathers lines sends them before it waits for anything, so they never wait for others.
 

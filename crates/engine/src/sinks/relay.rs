@@ -22,8 +22,8 @@ pub struct Relayed<'r> {
 }
 
 impl Sinks {
-    /// Sends a message to all targets of a section that take its level, by datagrams with [`Sinks::flush`]. One
-    /// without a text is none.
+    /// Sends a message to all targets of a section that take its level, by datagrams with [`Sinks::flush`].
+    /// One without a text is none.
     pub fn relay(&self, forward: &Forward, relayed: &Relayed<'_>) {
         let message = &relayed.message;
         if message.text.is_empty() {

@@ -260,7 +260,7 @@ impl Sinks {
     fn flush_sink(&self, sink: usize) {
         self.gathered.borrow_mut().take(sink, |mut lines| {
             while self.leave(sink, &mut lines).is_err() {
-                // The first of those that are left is the one: it has its own chance, as lines that come alone.
+                // The first of those that are left is the one: it has a chance of its own.
                 let Some(line) = lines.next() else { return };
                 if self.deliver(sink, line).is_err() {
                     self.count_dropped();

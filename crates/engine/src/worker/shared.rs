@@ -60,6 +60,7 @@ impl ExposedSocket {
 }
 
 /// A listening socket that another process may ask for.
+#[derive(Clone)]
 pub struct Exposed {
     /// The socket, which this does not keep open.
     pub socket: ExposedSocket,
