@@ -253,9 +253,12 @@ pub(super) fn apply(
             server.refuses_tls.store(tls == "-1", Relaxed);
         }
     }
-    // A slow start begins anew, as does whoever is drained within one.
+    // A slow start begins anew; one that is drained began it where the configuration has none, as in HAProxy.
     let drained = server.admin() & (admin::FDRAIN | admin::CMAINT) != 0;
-    let anew = op == 1 && !left && (drained || !maintained && draft.slowstart.is_some());
+    let anew = op == 1 && !left && match draft.slowstart {
+            Some(_) => !drained && !maintained,
+            None => drained,
+        };
     let since = if anew { 0 } else { since };
     server.changed_before.store(since.saturating_mul(1000), Relaxed);
     checked(server, &values);
@@ -265,8 +268,9 @@ pub(super) fn apply(
         say(notes, Level::Warning, format!("{label} is UP. {online} 0 sessions requeued, 0 total in queue."));
     } else if left {
         say(notes, Level::Warning, format!("{label} is UP/READY (leaving forced maintenance)."));
-    } else if !maintained || op == 0 {
-        told(server, &label, before, all, notes);
+    } else if !maintained || op == 0 || op == 3 {
+        let stopping = if maintained { op == 3 } else { server.op() == Op::Stopping };
+        told(&label, before, (server.is_up() || maintained && stopping, stopping), all, notes);
     }
     if let Err(what) = probed(known, server, draft) {
         let text = format!("server-state partially applied for server '{name}', {what}");
@@ -361,18 +365,18 @@ fn administer(server: &Server, flags: u32) -> bool {
     left
 }
 
-/// Says that a server is not what the configuration would make it; `before` is whether it was up, and
-/// stopping.
+/// Says that a server is not what the configuration would make it. `before` and `now` are whether it is up,
+/// and stopping.
 fn told(
-    server: &Server,
     label: &str,
     before: (bool, bool),
+    now: (bool, bool),
     all: &[(std::sync::Arc<Server>, bool)],
     notes: &mut Diagnostics,
 ) {
     let changed = "changed from server-state after a reload";
     let left = |word: &str| usable(all, word);
-    let text = match (before, server.is_up(), server.op() == Op::Stopping) {
+    let text = match (before, now.0, now.1) {
         ((true, _), false, _) => format!(
             "{label} is DOWN, {changed}. {} 0 sessions active, 0 requeued, 0 remaining in queue.",
             left("left")
