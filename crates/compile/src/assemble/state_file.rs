@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use crate::draft::{Draft, LoadState, ServerDraft};
 use base::time::Mono;
@@ -253,12 +254,10 @@ pub(super) fn apply(
             server.refuses_tls.store(tls == "-1", Relaxed);
         }
     }
-    // A slow start begins anew; one that is drained began it where the configuration has none, as in HAProxy.
+    // A slow start begins anew. Who is drained is told of where there is none to begin, as in HAProxy.
     let drained = server.admin() & (admin::FDRAIN | admin::CMAINT) != 0;
-    let anew = op == 1 && !left && match draft.slowstart {
-            Some(_) => !drained && !maintained,
-            None => drained,
-        };
+    let slow = is_slow(&values, draft);
+    let anew = op == 1 && !left && if slow { !drained && !maintained } else { drained };
     let since = if anew { 0 } else { since };
     server.changed_before.store(since.saturating_mul(1000), Relaxed);
     checked(server, &values);
@@ -287,7 +286,7 @@ fn health(values: &[u64; NUMBERS.len()], draft: &ServerDraft, left: bool) -> (Op
     let first = if rise > 1 { 1 } else { most };
     let (state, health) = match op {
         0 => (Op::Stopped, 0),
-        1 if draft.slowstart.is_some() => (Op::Starting, first),
+        1 if is_slow(values, draft) => (Op::Starting, first),
         1 => (Op::Running, first),
         3 => (Op::Stopping, i64::try_from(health).ok().filter(|h| (rise..most).contains(h)).unwrap_or(rise)),
         _ => (Op::Running, most),
@@ -297,6 +296,12 @@ fn health(values: &[u64; NUMBERS.len()], draft: &ServerDraft, left: bool) -> (Op
         true => (Op::Running, health),
         false => (state, health),
     }
+}
+
+/// Whether a server's slow start would not be over yet.
+fn is_slow(values: &[u64; NUMBERS.len()], draft: &ServerDraft) -> bool {
+    let [_, _, _, _, since, ..] = *values;
+    draft.slowstart.is_some_and(|slow| Duration::from_secs(since) < slow)
 }
 
 /// A number below zero.
