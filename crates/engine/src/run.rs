@@ -59,7 +59,7 @@ pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> R
 fn begin(worker: &Rc<Worker>, opened: Vec<Opened>) {
     for o in opened {
         let bind = &worker.shared.program.configured(o.proxy).binds[o.bind as usize];
-        if bind.threads == 0 || bind.threads & (1 << (worker.index % 64)) != 0 {
+        if bind.threads.has(worker.index) {
             rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener));
         }
     }

@@ -58,10 +58,10 @@ impl RawName {
     fn inet(&self) -> Option<SocketAddr> {
         let bytes = |from: usize, to: usize| self.0.get(from..to);
         let two = |from| bytes(from, from + 2)?.try_into().ok();
-        let four = |from| bytes(from, from + 4)?.try_into().ok();
+        let four = |from| <[u8; 4]>::try_from(bytes(from, from + 4)?).ok();
         let port = u16::from_be_bytes(two(2)?);
         match i32::from(u16::from_ne_bytes(two(0)?)) {
-            libc::AF_INET => Some((Ipv4Addr::from(<[u8; 4]>::from(four(4)?)), port).into()),
+            libc::AF_INET => Some((Ipv4Addr::from(four(4)?), port).into()),
             libc::AF_INET6 => {
                 let ip: [u8; 16] = bytes(8, 24)?.try_into().ok()?;
                 let scope = u32::from_ne_bytes(four(24)?);

@@ -84,7 +84,7 @@ impl Assembly<'_> {
                 };
                 let known = alive.iter().find(same).map(|was| was.state.clone());
                 let state = known.unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, workers)));
-                let threads = shards::share(bind, position, threads);
+                let threads = shards::share(bind, position, threads, &self.thread_groups);
                 let mptcp = bind.mptcp.contains(address);
                 let settings = Bind { threads, mptcp, tls: tls.clone(), state, ..bind.settings.clone() };
                 out.push(self.sockets.apply(address, settings));
@@ -103,7 +103,7 @@ impl Assembly<'_> {
             namespace: bind.settings.namespace,
             transparent: bind.settings.transparent,
             v6only: bind.settings.v6only,
-            threads: shards::share(bind, position, threads),
+            threads: shards::share(bind, position, threads, &self.thread_groups),
             place: bind.settings.place.clone(),
         })
         .collect()

@@ -1,6 +1,7 @@
 //! The `global` section, finished: what was not said is computed.
 
 use base::outside;
+use base::threads::ThreadGroups;
 use lang::{Expr, LogFormat, Words};
 use model::adoption::ProcessTerms;
 use model::vars::VarRef;
@@ -12,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics, Level, Style, Tree};
 use super::Assembly;
 use crate::Options;
 use crate::draft::LineRef;
-use crate::global::draft::{CasePairs as Pairs, GlobalDraft};
+use crate::global::draft::{CasePairs as Pairs, CpuMapLine, GlobalDraft};
 use crate::global::places;
 use crate::notes::refusal;
 
@@ -57,7 +58,14 @@ impl Assembly<'_> {
             maxconn,
             ulimit_n,
             threads,
-            affinity: affinity(&g.cpu_map, threads, (self.ground.tree, self.ground.options), crowd),
+            thread_groups: self.thread_groups.count(),
+            affinity: affinity(
+                &g.cpu_map,
+                &self.thread_groups,
+                threads,
+                (self.ground.tree, self.ground.options),
+                crowd,
+            ),
             client_tls: g.tls.client(),
             ocsp: super::http_client::settings(&g.tls, &self.memory.resolvers),
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
@@ -151,7 +159,8 @@ fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
 
 /// For each worker the processors that `cpu-map` lines name; the last line that names a worker counts.
 fn affinity(
-    map: &[(Vec<u32>, Vec<usize>)],
+    map: &[CpuMapLine],
+    groups: &ThreadGroups,
     threads: u32,
     (tree, options): (&Tree, &Options),
     notes: &mut Diagnostics,
@@ -167,9 +176,8 @@ fn affinity(
         crowded(&bound, processors, notes);
         return if placed.iter().all(Vec::is_empty) { Vec::new() } else { placed };
     }
-    let of =
-        |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());
-    let bound: Vec<Vec<usize>> = (1..=threads).map(|n| of(n).unwrap_or_default()).collect();
+    let of = |n: u32| map.iter().rev().find(|line| line.names(n, groups)).map(|line| line.cpus.clone());
+    let bound: Vec<Vec<usize>> = (0..threads).map(|n| of(n).unwrap_or_default()).collect();
     crowded(&bound, processors, notes);
     bound
 }

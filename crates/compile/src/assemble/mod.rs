@@ -32,6 +32,7 @@ mod templates;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::threads::ThreadGroups;
 use lang::{Fault, Registry};
 use model::World;
 use model::vars::VarRef;
@@ -98,7 +99,7 @@ pub(crate) struct Assembly<'g> {
     pub log_hostname: bool,
     pub sockets: Sockets,
     /// `thread-groups`.
-    pub thread_groups: u32,
+    pub thread_groups: ThreadGroups,
     /// `default-server` lines are forgotten.
     pub purge_servers: bool,
     /// The checks of `healthcheck` sections.
@@ -181,7 +182,9 @@ pub(crate) fn program(
     store: Option<Arc<tls::Store>>,
     notes: &mut Diagnostics,
 ) -> Program {
-    shards::spread(&mut drafts, u32::try_from(ground.world.workers).unwrap_or(1));
+    let workers = u32::try_from(ground.world.workers).unwrap_or(1);
+    let groups = drafts.global.groups.layout(workers);
+    shards::spread(&mut drafts, workers, &groups);
     let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
     assembly.declare(&mut drafts, &mut late);
     let log_profiles = assembly.log_profiles(&drafts.profiles, notes);
@@ -297,6 +300,7 @@ impl<'g> Assembly<'g> {
             bufsize: global.tune.bufsize,
             ..Memory::default()
         };
+        let workers = u32::try_from(ground.world.workers).unwrap_or(1);
         let mut assembly = Assembly {
             ground,
             memory,
@@ -310,7 +314,7 @@ impl<'g> Assembly<'g> {
             log_hostname: global.log_hostname.is_some(),
             healthchecks: Vec::new(),
             purge_servers: global.purge.servers,
-            thread_groups: global.groups.count(),
+            thread_groups: global.groups.layout(workers),
             tls: Arc::new(global.tls.clone()),
             store,
             ticket_keys: Vec::new(),

@@ -190,7 +190,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "max-threads-per-group",
         |s, g| {
-            g.groups.largest = true;
+            g.groups.largest = s.peek().parse().ok().or(Some(0));
             idle::arguments(s, g)
         },
         "There is one group of threads.",

@@ -47,16 +47,15 @@ enum Carrier {
 /// Starts this worker's share of the sockets.
 pub fn start(worker: &Rc<Worker>, doors: Doors) {
     let program = worker.shared.program.clone();
-    let mine = |threads: u64| threads == 0 || threads & (1 << (worker.index % 64)) != 0;
     for (section, line, listener) in doors.listeners {
         let bind = program.forwards.get(section).and_then(|f| f.binds.get(line));
-        if bind.is_some_and(|bind| mine(bind.threads)) {
+        if bind.is_some_and(|bind| bind.threads.has(worker.index)) {
             rt::spawn(streams::accept(worker.clone(), section, line, listener));
         }
     }
     for (section, line, socket) in doors.datagrams {
         let dgram = program.forwards.get(section).and_then(|f| f.datagrams.get(line));
-        if dgram.is_some_and(|dgram| mine(dgram.threads)) {
+        if dgram.is_some_and(|dgram| dgram.threads.has(worker.index)) {
             rt::spawn(datagrams::receive(worker.clone(), section, line, socket));
         }
     }

@@ -69,7 +69,7 @@ pub struct Exposed {
     /// The network namespace it is in.
     pub namespace: Option<base::netns::Namespace>,
     /// The threads that accept from it, as bits.
-    pub threads: u64,
+    pub threads: base::threads::ThreadSet,
     /// The address as the configuration has it.
     pub address: program::address::Listen,
 }

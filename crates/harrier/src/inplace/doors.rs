@@ -33,7 +33,7 @@ pub struct Doors {
 /// What makes a socket such as it is.
 fn nature(global: &Global, bind: &Bind) -> String {
     let options = sockets::options(global, bind, 0);
-    format!("{:?} {:?} {:?} {}", bind.address, options, bind.congestion, bind.threads)
+    format!("{:?} {:?} {:?} {:?}", bind.address, options, bind.congestion, bind.threads)
 }
 
 /// The same of a socket for datagrams.
