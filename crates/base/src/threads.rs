@@ -43,8 +43,8 @@ impl FromIterator<u32> for ThreadSet {
 pub struct ThreadGroups(Vec<(u32, u32)>);
 
 impl ThreadGroups {
-    /// So many groups of so many threads. `assigned` gives the group, from 1, of the threads, from 1, for which
-    /// that was said; others are spread over the groups that have none, in order, a row of threads for each.
+    /// So many groups of so many threads. `assigned` gives the group, from 1, of the threads, from 1, for
+    /// which that was said; others are spread over the groups that have none, in order, a row for each.
     pub fn new(count: u32, threads: u32, assigned: impl Fn(u32) -> Option<u32>) -> ThreadGroups {
         let of: Vec<Option<u32>> = (1..=threads).map(assigned).collect();
         let mut groups = vec![(0, 0); count as usize];

@@ -182,9 +182,7 @@ pub(crate) fn program(
     store: Option<Arc<tls::Store>>,
     notes: &mut Diagnostics,
 ) -> Program {
-    let workers = u32::try_from(ground.world.workers).unwrap_or(1);
-    let groups = drafts.global.groups.layout(workers);
-    shards::spread(&mut drafts, workers, &groups);
+    shards::spread(&mut drafts, u32::try_from(ground.world.workers).unwrap_or(1));
     let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
     assembly.declare(&mut drafts, &mut late);
     let log_profiles = assembly.log_profiles(&drafts.profiles, notes);

@@ -11,8 +11,9 @@ use crate::draft::{BindDraft, Shards};
 use crate::sections::Drafts;
 
 /// Spreads all `bind` lines over their shards.
-pub(super) fn spread(drafts: &mut Drafts, workers: u32, groups: &ThreadGroups) {
+pub(super) fn spread(drafts: &mut Drafts, workers: u32) {
     let global = &drafts.global;
+    let groups = &global.groups.layout(workers);
     if global.disabled.reuseport {
         // A port can be had once.
         return;
