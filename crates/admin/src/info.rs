@@ -217,7 +217,7 @@ const ITEMS: &[Item] = &[
     item(78, "BlockedTrafficWarnings", "MGPV", "Warnings about tasks that held up traffic", |_| 0u32.into()),
     item(79, "PatternsAdded", "MGPV", "Patterns added to ACLs and maps", |_| 0u64.into()),
     item(80, "PatternsFreed", "MGPV", "Patterns removed from them", |_| 0u64.into()),
-    item(81, "NbThreadGroups", "CGSV", "Groups of threads", |_| 1u32.into()),
+    item(81, "NbThreadGroups", "CGSV", "Groups of threads", |f| f.global().thread_groups.into()),
 ];
 
 /// Of a hundred TLS connections of clients in the last second, how many needed no new key.

@@ -15,6 +15,7 @@ pub mod rand;
 pub mod rate;
 pub mod slab;
 pub mod text;
+pub mod threads;
 pub mod time;
 pub mod units;
 pub mod worker;

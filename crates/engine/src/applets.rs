@@ -97,6 +97,15 @@ impl Applets {
         Some(Entry(self.clone(), key))
     }
 
+    /// Has the tasks of those look around that serve connections of this kind.
+    pub fn wake(&self, kind: AppletKind) {
+        self.0
+            .borrow()
+            .iter()
+            .filter(|(_, applet)| applet.door.kind == kind)
+            .for_each(|(_, a)| a.task.wake());
+    }
+
     /// Has those end that `which` names; returns how many.
     pub fn end(&self, which: impl Fn(&Applet) -> bool) -> usize {
         let chosen: Vec<_> = self.all().into_iter().filter(|a| which(a)).collect();

@@ -11,6 +11,7 @@ use model::world::profiling;
 use program::Bind;
 use rt::Listener;
 
+use crate::applets::AppletKind;
 use crate::worker::{Moves, with_worker};
 use crate::{Shared, Worker, listener, worker};
 
@@ -58,7 +59,7 @@ pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> R
 fn begin(worker: &Rc<Worker>, opened: Vec<Opened>) {
     for o in opened {
         let bind = &worker.shared.program.configured(o.proxy).binds[o.bind as usize];
-        if bind.threads == 0 || bind.threads & (1 << (worker.index % 64)) != 0 {
+        if bind.threads.has(worker.index) {
             rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener));
         }
     }
@@ -85,6 +86,7 @@ pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Op
     new.stop.raise();
     new.freed.raise();
     new.sessions.all().iter().for_each(|session| session.look());
+    new.applets.wake(AppletKind::Syslog);
     Some(new)
 }
 

@@ -32,8 +32,8 @@ use crate::args::Args;
 use crate::config::{self, Renewed};
 use crate::master::line::{Word, WorkerEnd};
 use crate::say;
-pub use way::Bound;
 use way::Way;
+pub use way::{Bound, forwarding};
 
 /// How much the thread gives way to the workers.
 const NICE: i8 = 10;
@@ -311,7 +311,14 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     shared.commands = scripts.iter().flat_map(|scripts| scripts.commands()).collect();
     shared.program.world.process.adoptions.fetch_add(1, Relaxed);
     let shared = Arc::new(shared);
-    let doors::Doors { opened, cli, moves, .. } = doors;
+    let doors::Doors { opened, cli, forwards, moves, .. } = doors;
+    let of_forwards = forwards.listeners.iter().map(|(section, ..)| *section);
+    for section in of_forwards.chain(forwards.datagrams.iter().map(|(section, ..)| *section)) {
+        let Some(forward) = shared.program.forwards.get(section) else { continue };
+        if forward.state.front.state() == FrontState::Stopped {
+            forward.state.front.set_state(FrontState::Open);
+        }
+    }
     for door in &opened {
         // One that an operator had shut down begins anew, like its socket.
         let front = &shared.program.configured(door.proxy).state.front;
@@ -323,12 +330,13 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     let mut cli = Some(cli);
     for index in 0..peers.count() {
         let (shared, moves, told, opened) = (shared.clone(), moves.clone(), told.clone(), opened.clone());
-        let scripts = scripts.clone();
+        let (scripts, forwards) = (scripts.clone(), forwards.clone());
         let cli = if index == 0 { cli.take().unwrap_or_default() } else { Vec::new() };
         let job = move || {
             let mut failed = None;
             if let Some(worker) = run::switch(shared, opened, moves) {
                 failed = lua::succeed(scripts.as_deref(), &worker).err();
+                engine::forward::start(&worker, forwards);
                 for (index, listener) in cli {
                     rt::spawn(admin::cli::serve(worker.clone(), listener, index));
                 }
@@ -338,7 +346,7 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
         peers.send_to(index, Box::new(job));
     }
     // Whoever does not answer has ended.
-    drop((told, opened));
+    drop((told, opened, forwards));
     while let Ok(failed) = heard.recv() {
         // A function that runs at the start failed, but the configuration is adopted by now.
         failed.iter().for_each(|why| text += &say::plain("[ALERT]", why));

@@ -17,7 +17,7 @@ use program::forward::Dgram;
 use program::global::Global;
 use program::{Bind, Program, Proxy};
 use rt::sys::{self, Signal};
-use rt::{ListenOptions, Listener, Unheard};
+use rt::{ListenOptions, Listener, SharedDatagram, Unheard};
 
 use crate::args::Args;
 use crate::handover::Inherited;
@@ -75,15 +75,15 @@ impl Sockets {
     fn exposed_datagrams<'s>(&'s self, program: &'s Program) -> impl Iterator<Item = Exposed> + 's {
         self.forwards.datagrams.iter().filter_map(|(section, line, receiver)| {
             let dgram = program.forwards.get(*section)?.datagrams.get(*line)?;
-            Some(Exposed {
-                socket: ExposedSocket::Datagram(receiver.downgrade()),
-                address: dgram.address.clone(),
-                interface: dgram.interface.clone(),
-                namespace: dgram.namespace,
-                threads: dgram.threads,
-            })
+            Some(exposed_datagram(dgram, ExposedSocket::Datagram(receiver.downgrade())))
         })
     }
+}
+
+/// A socket for datagrams, for another process.
+pub fn exposed_datagram(dgram: &Dgram, socket: ExposedSocket) -> Exposed {
+    let (address, interface) = (dgram.address.clone(), dgram.interface.clone());
+    Exposed { socket, address, interface, namespace: dgram.namespace, threads: dgram.threads }
 }
 
 /// Opens all sockets, but for those that another process hands over; if one can't be had, says so of each.
@@ -166,17 +166,12 @@ fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) 
             }
         }
         for (line, dgram) in forward.datagrams.iter().enumerate() {
-            let options = ListenOptions {
-                reuseport: !global.disabled.reuseport,
-                recv_buffer: global.tune.rcvbuf_frontend.map(|bytes| bytes as usize),
-                ..ListenOptions::default()
-            };
-            let handed = inherited.take_datagrams(dgram, options.recv_buffer);
-            match handed.map_or_else(|| engine::forward::open(dgram, options), Ok) {
+            let handed = inherited.take_datagrams(dgram, datagram_options(global).recv_buffer);
+            match handed.map_or_else(|| datagrams(global, dgram), Ok) {
                 Ok(socket) => doors.datagrams.push((section, line, socket)),
                 Err(e) => {
                     complete = false;
-                    complain_datagrams(dgram, &whose, &e);
+                    say::alert(&datagram_complaint(dgram, &whose, &e));
                 }
             }
         }
@@ -184,8 +179,26 @@ fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) 
     complete.then_some(doors)
 }
 
-/// Says why a socket for datagrams can't be had.
-fn complain_datagrams(dgram: &Dgram, whose: &str, e: &io::Error) {
+/// What a socket for datagrams is opened with.
+pub fn datagram_options(global: &Global) -> ListenOptions {
+    ListenOptions {
+        reuseport: !global.disabled.reuseport,
+        recv_buffer: global.tune.rcvbuf_frontend.map(|bytes| bytes as usize),
+        ..ListenOptions::default()
+    }
+}
+
+/// Opens a socket for datagrams.
+///
+/// # Errors
+/// What the system says.
+pub fn datagrams(global: &Global, dgram: &Dgram) -> io::Result<SharedDatagram> {
+    dgram.namespace.map_or(Ok(()), rt::open_namespace)?;
+    engine::forward::open(dgram, datagram_options(global))
+}
+
+/// Why a socket for datagrams can't be had.
+pub fn datagram_complaint(dgram: &Dgram, whose: &str, e: &io::Error) -> String {
     let (file, line) = &dgram.place;
     let reason = say::reason(e);
     let what = match &dgram.address {
@@ -198,7 +211,7 @@ fn complain_datagrams(dgram: &Dgram, whose: &str, e: &io::Error) {
         }
         _ => format!("udpv4: cannot receive on socket ({reason})."),
     };
-    say::alert(&format!("Binding [{file}:{line}] for {whose}: protocol {what}"));
+    format!("Binding [{file}:{line}] for {whose}: protocol {what}")
 }
 
 /// What messages call the owner of a `bind` line.

@@ -88,7 +88,7 @@ pub fn build() -> String {
     format!(
         "Features:\n  {}\nBuild options:\n  \
          Harrier {} of {}, {} {}\n  \
-         Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64).\n  \
+         Built with multi-threading support (MAX_TGROUPS=32, MAX_THREADS=1000).\n  \
          Built with SSL library version : {library} (rustls)\n  \
          Built with Lua version : Lua 5.4\n  \
          Built with the Prometheus exporter as a service\n",
@@ -111,7 +111,7 @@ pub fn full() -> String {
         "{}\
          Build options : \n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
          Feature list : {}\n\nDefault settings :\n  bufsize = 16384, maxrewrite = 1024, maxpollevents = 200\n\n\
-         Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64, default={threads}).\n\
+         Built with multi-threading support (MAX_TGROUPS=32, MAX_THREADS=1000, default={threads}).\n\
          Built with SSL library version : {library} (rustls)\nRunning on SSL library version : {library} (rustls)\n\
          SSL library supports TLS extensions : yes\nSSL library supports SNI : yes\nSSL library FIPS mode : no\n\
          SSL library supports : TLSv1.2 TLSv1.3\n\

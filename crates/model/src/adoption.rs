@@ -24,6 +24,8 @@ pub struct Adoption {
     pub proxies: Vec<ProxyTerms>,
     /// Their servers.
     pub servers: Vec<ServerTerms>,
+    /// `log-forward` sections that were there before and have another limit of connections now.
+    pub limits: Vec<(Arc<Proxy>, u32)>,
     /// Stick tables: those that exist are kept, others take the place of those of the same name.
     pub tables: Vec<Arc<Table>>,
     /// Caches, all of them.
@@ -79,6 +81,9 @@ impl Adoption {
         }
         for terms in self.servers {
             terms.apply(now);
+        }
+        for (section, maxconn) in self.limits {
+            section.front.maxconn.store(maxconn, Relaxed);
         }
         world.let_go(|name| self.tables.iter().any(|table| *table.settings().name == *name));
         for table in self.tables {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::threads::ThreadSet;
 use wire::syslog::Framing;
 
 use crate::address::Listen;
@@ -68,8 +69,8 @@ pub struct Dgram {
     pub transparent: bool,
     /// `v4v6`, `v6only`.
     pub v6only: Option<bool>,
-    /// Threads that read it, as bits; 0: all.
-    pub threads: u64,
+    /// Threads that read it.
+    pub threads: ThreadSet,
     /// File and line.
     pub place: (Box<str>, u32),
 }

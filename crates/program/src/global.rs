@@ -31,6 +31,8 @@ pub struct Global {
     pub ulimit_n: u64,
     /// `nbthread`.
     pub threads: u32,
+    /// `thread-groups`: how many groups they are told in.
+    pub thread_groups: u32,
     /// `cpu-map`: for each worker its processors; empty: free.
     pub affinity: Vec<Vec<usize>>,
     /// `maxpipes`.

@@ -1,5 +1,6 @@
 //! `bind` lines.
 
+use base::threads::ThreadSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,8 +75,8 @@ pub struct Bind {
     pub raw: bool,
     /// `severity-output`: `none`, `number`, `string`.
     pub severity: Severity,
-    /// `thread`: the workers that accept here, as a bit mask; 0: all.
-    pub threads: u64,
+    /// `thread`: the workers that accept here.
+    pub threads: ThreadSet,
     /// `nice`.
     pub nice: i16,
     /// `idle-ping`.
@@ -137,7 +138,7 @@ impl Bind {
             h1: false,
             raw: false,
             severity: Severity::default(),
-            threads: 0,
+            threads: ThreadSet::ALL,
             nice: 0,
             idle_ping: None,
             tls: None,

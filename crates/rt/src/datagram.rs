@@ -13,6 +13,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::addr::Addr;
+use crate::datagram_row::{self, DatagramRow};
 use crate::driver::{self, Handle, Interest};
 use crate::source::{Side, ready as bit};
 use crate::worker;
@@ -91,6 +92,45 @@ impl Datagram {
     /// As [`Datagram::try_send`].
     pub fn try_send_to(&self, data: &[u8], to: &Addr) -> io::Result<usize> {
         driver::send_datagram(&self.handle, data, Some(to))
+    }
+
+    /// Sends pieces to the peer it is connected to, each as a datagram, at most [`ROW`](crate::ROW) of them;
+    /// how many went.
+    ///
+    /// # Errors
+    /// As [`Datagram::try_send`], if the first could not be sent.
+    pub fn try_send_row<'d>(&self, mut pieces: impl Iterator<Item = &'d [u8]>) -> io::Result<usize> {
+        if !self.handle.is_sim() {
+            return datagram_row::send(self.handle.os()?, pieces);
+        }
+        let Some(first) = pieces.next() else { return Ok(0) };
+        self.try_send(first)?;
+        Ok(1 + pieces.take(datagram_row::ROW - 1).take_while(|piece| self.try_send(piece).is_ok()).count())
+    }
+
+    /// Receives what waits, as much as the row has room for, each cut to the size of a buffer. While nothing
+    /// comes the row holds no buffer.
+    ///
+    /// # Errors
+    /// ECONNREFUSED if an earlier datagram reached nobody.
+    pub fn poll_recv_row(&self, cx: &mut Context<'_>, row: &mut DatagramRow) -> Poll<io::Result<()>> {
+        let source = self.registered()?;
+        let drained = || worker::with(|w| w.sources.borrow_mut().clear(source, bit::READ));
+        if worker::with(|w| w.sources.borrow().ready(source)) & bit::READ != 0 {
+            match driver::recv_datagram_row(&self.handle, row) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => drained(),
+                Ok(()) if !row.is_full() => {
+                    // The queue was empty at the end of that call: what came since is reported anew.
+                    drained();
+                    return Poll::Ready(Ok(()));
+                }
+                result => return Poll::Ready(result),
+            }
+        }
+        row.rest();
+        let task = worker::task_of(cx);
+        worker::with(|w| w.sources.borrow_mut().wait(source, Side::Reader, task));
+        Poll::Pending
     }
 
     /// Receives a datagram, cut to the size of `buf`, and its sender if that has an address.

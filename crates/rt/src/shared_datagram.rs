@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::addr::Addr;
 use crate::datagram::Datagram;
+use crate::datagram_row::DatagramRow;
 use crate::listen::{self, ListenOptions};
 
 /// A socket that datagrams come to, of all workers.
@@ -95,6 +96,14 @@ impl SharedDatagram {
         SharedDatagram(Arc::new(Shared { fd, share: Mutex::default() }))
     }
 
+    /// A copy of the descriptor, for a process that takes the socket over.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn copy(&self) -> io::Result<OwnedFd> {
+        self.0.fd.try_clone()
+    }
+
     /// The same, which this does not keep open.
     pub fn downgrade(&self) -> WeakDatagram {
         WeakDatagram(Arc::downgrade(&self.0))
@@ -120,12 +129,12 @@ pub struct Inlet {
 }
 
 impl Inlet {
-    /// See [`Datagram::poll_recv`].
+    /// See [`Datagram::poll_recv_row`].
     ///
     /// # Errors
     /// As there.
-    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<(usize, Option<Addr>)>> {
-        self.socket.poll_recv(cx, buf)
+    pub fn poll_recv_row(&self, cx: &mut Context<'_>, row: &mut DatagramRow) -> Poll<io::Result<()>> {
+        self.socket.poll_recv_row(cx, row)
     }
 
     /// Gives up the port for a while, once all workers have done so: who sends to it is refused. On a Unix
@@ -142,6 +151,11 @@ impl Inlet {
         let mut share = shared.share();
         share.away += 1;
         shared.settle(&mut share)
+    }
+
+    /// Whether it is given up for a while.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended.get()
     }
 
     /// Receives again.

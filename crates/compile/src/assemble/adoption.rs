@@ -39,6 +39,7 @@ impl Assembly<'_> {
             gone,
             proxies,
             servers,
+            limits: std::mem::take(&mut self.forward_limits),
             tables: self.memory.tables.clone(),
             caches: self.memory.caches.clone(),
             process: self.process.take(),

@@ -8,7 +8,7 @@ use syntax::Diagnostics;
 
 use super::{Assembly, shards};
 use crate::bind;
-use crate::draft::{BindDraft, Draft};
+use crate::draft::{BindDraft, Draft, ThreadRange};
 use crate::mux::Fit;
 use crate::notes::refusal;
 use crate::tls::words::offers_h3;
@@ -62,7 +62,7 @@ impl Assembly<'_> {
                     .or_else(|| named.iter().find(|l| same(l)).cloned())
                     .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 let settings = Bind {
-                    threads: shards::share(draft, position, threads),
+                    threads: shards::share(draft, position, threads, &self.thread_groups),
                     mptcp: draft.mptcp.contains(address),
                     tls: tls.clone(),
                     ..draft.settings.clone()
@@ -142,10 +142,14 @@ impl Assembly<'_> {
     /// Threads and groups that a `thread` word names must be there.
     fn bind_threads(&self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) {
         let workers = self.ground.world.workers as u32;
-        let lost = draft.groups.iter().find(|group| **group > self.thread_groups);
+        let lost = draft.groups.iter().find(|group| **group > self.thread_groups.count());
+        let there = |range: &ThreadRange| match range.group {
+            None => range.from <= workers,
+            Some(group) => range.from as usize <= self.thread_groups.threads(group).len(),
+        };
         let (verb, what) = match lost {
             Some(group) => ("", format!("non-existing thread group {group}")),
-            None if draft.threads.is_empty() || draft.threads.iter().any(|(from, _)| *from <= workers) => {
+            None if draft.threads.is_empty() || draft.threads.iter().any(there) => {
                 return;
             }
             None => match draft.groups.first() {

@@ -25,15 +25,29 @@ impl Assembly<'_> {
         if draft.datagrams.is_empty() {
             checks::unbound(p, notes);
         }
-        let binds = self.forward_binds(draft, notes);
+        // Sections and their listeners are known by their names, and go on with what they counted.
+        let known = self.ground.before.and_then(|before| before.forwards.iter().find(|f| f.name == p.name));
+        let alive = known.map_or(&[][..], |forward| &forward.binds);
+        let binds = self.forward_binds(draft, alive, notes);
         let whose = format!("log-forward section '{}'", p.name);
         let targets = self.log_targets(&p.log, &whose, notes).into();
-        let state = model::Proxy::new(&p.name, 0, None, self.ground.world.workers);
         let maxconn = p.maxconn.unwrap_or(u32::MAX);
-        state.front.maxconn.store(maxconn, Relaxed);
+        let state = match known {
+            Some(known) => {
+                if known.maxconn != maxconn {
+                    self.forward_limits.push((known.state.clone(), maxconn));
+                }
+                known.state.clone()
+            }
+            None => {
+                let state = model::Proxy::new(&p.name, 0, None, self.ground.world.workers);
+                state.front.maxconn.store(maxconn, Relaxed);
+                Arc::new(state)
+            }
+        };
         Forward {
             name: p.name.clone(),
-            state: Arc::new(state),
+            state,
             binds,
             datagrams: self.datagrams(draft),
             log: Logging { targets, ..Logging::default() },
@@ -46,7 +60,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn forward_binds(&mut self, draft: &ForwardDraft, notes: &mut Diagnostics) -> Vec<Bind> {
+    fn forward_binds(&mut self, draft: &ForwardDraft, alive: &[Bind], notes: &mut Diagnostics) -> Vec<Bind> {
         let (threads, workers) = (self.threads(), self.ground.world.workers);
         let mut out = Vec::new();
         for bind in &draft.proxy.binds {
@@ -63,8 +77,14 @@ impl Assembly<'_> {
             for (position, address) in bind.addresses.iter().enumerate() {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = bind.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
-                let state = Arc::new(bind::listener(&name, id, bind.guid(position), workers));
-                let threads = shards::share(bind, position, threads);
+                let guid = bind.guid(position);
+                let same = |was: &&Bind| {
+                    let state = &was.state;
+                    (&state.name, state.id) == (&name, id) && state.guid.as_deref() == guid.as_deref()
+                };
+                let known = alive.iter().find(same).map(|was| was.state.clone());
+                let state = known.unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, workers)));
+                let threads = shards::share(bind, position, threads, &self.thread_groups);
                 let mptcp = bind.mptcp.contains(address);
                 let settings = Bind { threads, mptcp, tls: tls.clone(), state, ..bind.settings.clone() };
                 out.push(self.sockets.apply(address, settings));
@@ -83,7 +103,7 @@ impl Assembly<'_> {
             namespace: bind.settings.namespace,
             transparent: bind.settings.transparent,
             v6only: bind.settings.v6only,
-            threads: shards::share(bind, position, threads),
+            threads: shards::share(bind, position, threads, &self.thread_groups),
             place: bind.settings.place.clone(),
         })
         .collect()

@@ -7,12 +7,11 @@ use model::vars::VarRef;
 use program::Global;
 use program::global::{SetVar, Tune};
 use program::proxy::Proxy;
-use syntax::{Diagnostic, Diagnostics, Level, Style, Tree};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Assembly;
-use crate::Options;
 use crate::draft::LineRef;
-use crate::global::draft::{CasePairs as Pairs, GlobalDraft};
+use crate::global::draft::{CasePairs as Pairs, CpuMapLine, GlobalDraft};
 use crate::global::places;
 use crate::notes::refusal;
 
@@ -30,10 +29,9 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
         crowd: &mut Diagnostics,
     ) -> Global {
-        let threads = self.ground.world.workers as u32;
         let cli = self.cli(&g, notes);
         let listeners = proxies.iter().map(|p| p.binds.len()).sum::<usize>() + cli.len();
-        let other = RESERVED + PER_THREAD * u64::from(threads) + listeners as u64;
+        let other = RESERVED + PER_THREAD * u64::from(self.threads()) + listeners as u64;
         let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
         let given = self.ground.options.maxconn.or(g.maxconn);
         // Pipes that somebody asked for have two ends each; where they leave nothing they are asked for on
@@ -56,8 +54,9 @@ impl Assembly<'_> {
         Global {
             maxconn,
             ulimit_n,
-            threads,
-            affinity: affinity(&g.cpu_map, threads, (self.ground.tree, self.ground.options), crowd),
+            threads: self.threads(),
+            thread_groups: self.thread_groups.count(),
+            affinity: self.affinity(&g.cpu_map, crowd),
             client_tls: g.tls.client(),
             ocsp: super::http_client::settings(&g.tls, &self.memory.resolvers),
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
@@ -149,29 +148,28 @@ fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
     }
 }
 
-/// For each worker the processors that `cpu-map` lines name; the last line that names a worker counts.
-fn affinity(
-    map: &[(Vec<u32>, Vec<usize>)],
-    threads: u32,
-    (tree, options): (&Tree, &Options),
-    notes: &mut Diagnostics,
-) -> Vec<Vec<usize>> {
-    let machine = options.machine();
-    let allowed: Vec<usize> = machine.iter().filter(|cpu| cpu.allowed).map(|cpu| cpu.id).collect();
-    let processors = allowed.len();
-    if map.is_empty() {
-        let placed = places::place(tree, &machine).affinity;
-        // HAProxy binds its threads to what there is without being told.
-        let bound = (0..threads as usize).map(|n| placed.get(n).filter(|cpus| !cpus.is_empty()));
-        let bound: Vec<Vec<usize>> = bound.map(|cpus| cpus.unwrap_or(&allowed).clone()).collect();
+impl Assembly<'_> {
+    /// For each worker the processors that `cpu-map` lines name; the last line that names a worker counts.
+    fn affinity(&self, map: &[CpuMapLine], notes: &mut Diagnostics) -> Vec<Vec<usize>> {
+        let (tree, options, threads) = (self.ground.tree, self.ground.options, self.threads());
+        let machine = options.machine();
+        let allowed: Vec<usize> = machine.iter().filter(|cpu| cpu.allowed).map(|cpu| cpu.id).collect();
+        let processors = allowed.len();
+        if map.is_empty() {
+            let placed = places::place(tree, &machine).affinity;
+            // HAProxy binds its threads to what there is without being told.
+            let bound = (0..threads as usize).map(|n| placed.get(n).filter(|cpus| !cpus.is_empty()));
+            let bound: Vec<Vec<usize>> = bound.map(|cpus| cpus.unwrap_or(&allowed).clone()).collect();
+            crowded(&bound, processors, notes);
+            return if placed.iter().all(Vec::is_empty) { Vec::new() } else { placed };
+        }
+        let of = |n: u32| {
+            map.iter().rev().find(|line| line.names(n, &self.thread_groups)).map(|line| line.cpus.clone())
+        };
+        let bound: Vec<Vec<usize>> = (0..threads).map(|n| of(n).unwrap_or_default()).collect();
         crowded(&bound, processors, notes);
-        return if placed.iter().all(Vec::is_empty) { Vec::new() } else { placed };
+        bound
     }
-    let of =
-        |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());
-    let bound: Vec<Vec<usize>> = (1..=threads).map(|n| of(n).unwrap_or_default()).collect();
-    crowded(&bound, processors, notes);
-    bound
 }
 
 /// Warns of threads that have to share a processor.

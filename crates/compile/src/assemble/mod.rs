@@ -32,6 +32,7 @@ mod templates;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::threads::ThreadGroups;
 use lang::{Fault, Registry};
 use model::World;
 use model::vars::VarRef;
@@ -98,7 +99,7 @@ pub(crate) struct Assembly<'g> {
     pub log_hostname: bool,
     pub sockets: Sockets,
     /// `thread-groups`.
-    pub thread_groups: u32,
+    pub thread_groups: ThreadGroups,
     /// `default-server` lines are forgotten.
     pub purge_servers: bool,
     /// The checks of `healthcheck` sections.
@@ -123,6 +124,8 @@ pub(crate) struct Assembly<'g> {
     pub state_file_set: bool,
     /// Tables that name `peers` sections which are not there, and what is said of it.
     pub lost_peers: Vec<(Box<str>, Diagnostic)>,
+    /// `log-forward` sections that go on with another limit.
+    pub forward_limits: Vec<(Arc<model::Proxy>, u32)>,
     /// What becomes of the figures of the process.
     pub process: Option<model::adoption::ProcessTerms>,
     /// All proxies by name: whether they have servers, and their mode.
@@ -295,6 +298,7 @@ impl<'g> Assembly<'g> {
             bufsize: global.tune.bufsize,
             ..Memory::default()
         };
+        let workers = u32::try_from(ground.world.workers).unwrap_or(1);
         let mut assembly = Assembly {
             ground,
             memory,
@@ -308,7 +312,7 @@ impl<'g> Assembly<'g> {
             log_hostname: global.log_hostname.is_some(),
             healthchecks: Vec::new(),
             purge_servers: global.purge.servers,
-            thread_groups: global.groups.count(),
+            thread_groups: global.groups.layout(workers),
             tls: Arc::new(global.tls.clone()),
             store,
             ticket_keys: Vec::new(),
@@ -319,6 +323,7 @@ impl<'g> Assembly<'g> {
             fork_wanted: global.insecure_fork_wanted,
             state_file_set: global.server_state_file.is_some(),
             lost_peers: Vec::new(),
+            forward_limits: Vec::new(),
             process: None,
             kinds: drafts.proxies.iter().map(|p| (p.name.clone(), p.kind.is_back(), p.mode)).collect(),
             bufsize: global.tune.bufsize,

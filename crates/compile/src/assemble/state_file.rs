@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use crate::draft::{Draft, LoadState, ServerDraft};
 use base::time::Mono;
@@ -253,9 +254,10 @@ pub(super) fn apply(
             server.refuses_tls.store(tls == "-1", Relaxed);
         }
     }
-    // A slow start begins anew, as does whoever is drained within one.
+    // A slow start begins anew. Who is drained is told of where there is none to begin, as in HAProxy.
     let drained = server.admin() & (admin::FDRAIN | admin::CMAINT) != 0;
-    let anew = op == 1 && !left && (drained || !maintained && draft.slowstart.is_some());
+    let slow = is_slow(&values, draft);
+    let anew = op == 1 && !left && if slow { !drained && !maintained } else { drained };
     let since = if anew { 0 } else { since };
     server.changed_before.store(since.saturating_mul(1000), Relaxed);
     checked(server, &values);
@@ -265,8 +267,9 @@ pub(super) fn apply(
         say(notes, Level::Warning, format!("{label} is UP. {online} 0 sessions requeued, 0 total in queue."));
     } else if left {
         say(notes, Level::Warning, format!("{label} is UP/READY (leaving forced maintenance)."));
-    } else if !maintained || op == 0 {
-        told(server, &label, before, all, notes);
+    } else if !maintained || op == 0 || op == 3 {
+        let stopping = if maintained { op == 3 } else { server.op() == Op::Stopping };
+        told(&label, before, (server.is_up() || maintained && stopping, stopping), all, notes);
     }
     if let Err(what) = probed(known, server, draft) {
         let text = format!("server-state partially applied for server '{name}', {what}");
@@ -283,7 +286,7 @@ fn health(values: &[u64; NUMBERS.len()], draft: &ServerDraft, left: bool) -> (Op
     let first = if rise > 1 { 1 } else { most };
     let (state, health) = match op {
         0 => (Op::Stopped, 0),
-        1 if draft.slowstart.is_some() => (Op::Starting, first),
+        1 if is_slow(values, draft) => (Op::Starting, first),
         1 => (Op::Running, first),
         3 => (Op::Stopping, i64::try_from(health).ok().filter(|h| (rise..most).contains(h)).unwrap_or(rise)),
         _ => (Op::Running, most),
@@ -293,6 +296,12 @@ fn health(values: &[u64; NUMBERS.len()], draft: &ServerDraft, left: bool) -> (Op
         true => (Op::Running, health),
         false => (state, health),
     }
+}
+
+/// Whether a server's slow start would not be over yet.
+fn is_slow(values: &[u64; NUMBERS.len()], draft: &ServerDraft) -> bool {
+    let [_, _, _, _, since, ..] = *values;
+    draft.slowstart.is_some_and(|slow| Duration::from_secs(since) < slow)
 }
 
 /// A number below zero.
@@ -361,18 +370,18 @@ fn administer(server: &Server, flags: u32) -> bool {
     left
 }
 
-/// Says that a server is not what the configuration would make it; `before` is whether it was up, and
-/// stopping.
+/// Says that a server is not what the configuration would make it. `before` and `now` are whether it is up,
+/// and stopping.
 fn told(
-    server: &Server,
     label: &str,
     before: (bool, bool),
+    now: (bool, bool),
     all: &[(std::sync::Arc<Server>, bool)],
     notes: &mut Diagnostics,
 ) {
     let changed = "changed from server-state after a reload";
     let left = |word: &str| usable(all, word);
-    let text = match (before, server.is_up(), server.op() == Op::Stopping) {
+    let text = match (before, now.0, now.1) {
         ((true, _), false, _) => format!(
             "{label} is DOWN, {changed}. {} 0 sessions active, 0 requeued, 0 remaining in queue.",
             left("left")

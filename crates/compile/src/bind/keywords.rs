@@ -5,7 +5,7 @@ use std::time::Duration;
 use program::listener::{Level, Severity};
 use syntax::Word;
 
-use crate::draft::{BindDraft, Shards};
+use crate::draft::{BindDraft, Shards, ThreadRange};
 use crate::mux::Mux;
 use crate::statement::{Statement, clamp};
 use crate::{resolve, units};
@@ -478,7 +478,8 @@ fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<()
             "" | "all" | "odd" | "even" => {
                 let (first, step) =
                     (u32::from(set == "even") + 1, if matches!(set, "odd" | "even") { 2 } else { 1 });
-                bind.threads.extend((first..=64).step_by(step).map(|n| (n, n)));
+                let each = |n| ThreadRange { group, from: n, to: n };
+                bind.threads.extend((first..=most).step_by(step).map(each));
             }
             _ => {
                 let bound = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=most).contains(n));
@@ -487,7 +488,7 @@ fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<()
                 let from = from.ok_or_else(|| odd("first", set, ", or 'all', 'odd', 'even'"))?;
                 let to = if last.is_empty() { Some(most) } else { bound(last) };
                 let to = to.ok_or_else(|| odd("last", last, ""))?;
-                bind.threads.push((from.min(to), from.max(to)));
+                bind.threads.push(ThreadRange { group, from: from.min(to), to: from.max(to) });
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use base::threads::{ThreadGroups, ThreadSet};
 use model::Sharded;
 use model::proxy::Listener;
 use program::address::Listen;
@@ -10,7 +11,7 @@ use program::listener::Bind;
 use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Environment, Word};
 
-use crate::draft::{BindDraft, TlsDraft};
+use crate::draft::{BindDraft, ThreadRange, TlsDraft};
 use crate::keyword;
 use crate::resolve;
 use crate::statement::{Statement, Step};
@@ -215,12 +216,18 @@ fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {
     s.fail_at(word.span(), text)
 }
 
-/// The workers of `thread` sets as a bit mask, 0 for all. Numbers beyond the threads that run wrap around.
-pub(crate) fn mask(sets: &[(u32, u32)], workers: u32) -> u64 {
-    let mut mask = 0u64;
-    for n in sets.iter().flat_map(|(from, to)| *from..=(*to).min(4096)) {
-        mask |= 1 << ((n - 1) % workers.clamp(1, 64));
+/// The workers of `thread` sets. Numbers of no group beyond the threads that run wrap around.
+pub(crate) fn threads(sets: &[ThreadRange], workers: u32, groups: &ThreadGroups) -> ThreadSet {
+    let mut set = ThreadSet::ALL;
+    for range in sets {
+        match range.group {
+            None => (range.from..=range.to).for_each(|n| set.insert((n - 1) % workers.max(1))),
+            Some(group) => {
+                let members = groups.threads(group);
+                let chosen = members.skip(range.from as usize - 1).take((range.to + 1 - range.from) as usize);
+                chosen.for_each(|thread| set.insert(thread));
+            }
+        }
     }
-    let all = u64::MAX >> (64 - workers.clamp(1, 64));
-    if mask & all == all { 0 } else { mask }
+    if (0..workers as usize).all(|thread| set.has(thread)) { ThreadSet::ALL } else { set }
 }

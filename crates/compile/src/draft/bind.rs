@@ -23,13 +23,13 @@ pub(crate) struct BindDraft {
     pub guid_prefix: Option<Box<str>>,
     pub span: Span,
     /// `thread` as written is checked once the number of threads is known.
-    pub threads: Vec<(u32, u32)>,
+    pub threads: Vec<ThreadRange>,
     /// The groups of threads that `thread` names.
     pub groups: Vec<u32>,
     /// `shards`.
     pub shards: Option<Shards>,
-    /// The threads of each address, as bits, where the line is spread over shards.
-    pub shares: Vec<u64>,
+    /// The threads of each address, where the line is spread over shards.
+    pub shares: Vec<base::threads::ThreadSet>,
     /// `proto`, checked against the proxy's mode later.
     pub proto: Option<Mux>,
 }
@@ -54,4 +54,12 @@ impl BindDraft {
     pub fn guid(&self, position: usize) -> Option<String> {
         self.guid_prefix.as_ref().map(|prefix| format!("{prefix}-{position}"))
     }
+}
+
+/// A part of `thread`: numbers from 1, of a group or of all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadRange {
+    pub group: Option<u32>,
+    pub from: u32,
+    pub to: u32,
 }

@@ -20,7 +20,7 @@ mod place;
 mod server;
 mod tls;
 
-pub(crate) use bind::{BindDraft, Shards};
+pub(crate) use bind::{BindDraft, Shards, ThreadRange};
 pub(crate) use log::{Above, LogDraft, LogLine, SinkDraft, TargetDraft};
 pub(crate) use parts::{AlertDraft, PageDraft, TableDraft};
 pub(crate) use place::{Deferred, LineRef, Named};

@@ -1,7 +1,7 @@
 //! `thread-groups` and its kin (manual, section 3.1).
 //!
-//! There is one group of threads here, and workers need no others. What is said of groups is read and must
-//! add up all the same, so that a slip is found by whichever of the two programs reads the file first.
+//! Groups are a way to name threads (`base::threads`): workers share next to nothing and need none. What is
+//! said of them must add up, so that a slip is found by whichever of the two programs reads the file first.
 
 use syntax::Word;
 
@@ -16,12 +16,7 @@ const MOST_THREADS: i64 = 1024;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
-    entry(
-        "thread-group",
-        members,
-        "Threads of a group of threads; there is one group.",
-        "thread-group 1 1-2",
-    ),
+    entry("thread-group", members, "Threads of a group of threads.", "thread-group 1 1-2"),
     entry(
         "thread-groups",
         |s, g| {
@@ -34,10 +29,10 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
             g.groups.count = Some(clamp(n));
             Ok(())
         },
-        "Number of groups of threads; there is one.",
+        "Number of groups that the threads are told in.",
         "thread-groups 1",
     )
-    .default("1"),
+    .default("as many as `max-threads-per-group` asks for"),
     entry(
         "thread-hard-limit",
         |s, g| {

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use super::draft::{GlobalDraft, entry};
+use super::draft::{CpuMapLine, GlobalDraft, entry};
 use super::process::flag;
 use crate::global::once;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
 
-/// The most workers that one process may have here; the mask of `bind ... thread` is 64 bits wide.
-pub(crate) const MAX_THREADS: u32 = 64;
+/// The most workers that one process may have here.
+pub(crate) const MAX_THREADS: u32 = base::threads::MOST;
+/// The most threads of a group.
+const MAX_IN_GROUP: u32 = 64;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
@@ -118,7 +120,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Number of threads.",
         "nbthread 2",
-    ).default("a thread for each processor that the process may use, at most 64"),
+    ).default("a thread for each processor that the process may use"),
     entry("noepoll", |s, _| s.end(), "epoll is the only poller.", "").idle(),
     entry("nogetaddrinfo", |s, _| flag(s, |_| ()), "Names are always resolved with getaddrinfo.", "").idle(),
     entry(
@@ -189,12 +191,11 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         Some(rest) => (true, rest),
         None => (false, word.text()),
     };
-    // Without a slash the word names a thread group; there is one group here, so a bare number means all of
-    // it.
+    // Without a slash the word names thread groups, all threads of them.
     let (group, threads) =
         spec.split_once('/').map_or((spec, None), |(group, threads)| (group, Some(threads)));
     let set = |text: &str| {
-        numbers(text, 1, MAX_THREADS).ok_or_else(|| {
+        numbers(text, 1, MAX_IN_GROUP).ok_or_else(|| {
             let number = text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty();
             let range = if number { " It supports numbers from 1 to 64." } else { "" };
             s.fail(format!("cpu-map : '{text}' is not a valid number/range.{range}"))
@@ -204,7 +205,7 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         return Err(s.fail(EXPECTS));
     }
     let group = set(group)?;
-    let threads = threads.map_or(Ok((1..=MAX_THREADS).collect()), set)?;
+    let threads = threads.map_or(Ok((1..=MAX_IN_GROUP).collect()), set)?;
     let mut cpus = Vec::new();
     while let Some(word) = s.next() {
         for part in word.text().split(',') {
@@ -227,14 +228,17 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             "cpu-map : TGROUP/THREAD range and CPU sets must have the same size to be automatically bound",
         ));
     }
-    if !group.contains(&1) {
-        // There is one group: what is said of others means nothing.
-        return Ok(());
-    }
-    if auto {
-        g.cpu_map.extend(threads.iter().zip(cpus.iter()).map(|(t, c)| (vec![*t], vec![*c])));
-    } else {
-        g.cpu_map.push((threads, cpus));
+    let line = |groups: &[u32], threads: &[u32], cpus: &[usize]| CpuMapLine {
+        groups: groups.to_vec(),
+        threads: threads.to_vec(),
+        cpus: cpus.to_vec(),
+    };
+    match auto {
+        false => g.cpu_map.push(line(&group, &threads, &cpus)),
+        true if threads.len() == cpus.len() => {
+            g.cpu_map.extend(threads.iter().zip(&cpus).map(|(t, c)| line(&group, &[*t], &[*c])));
+        }
+        true => g.cpu_map.extend(group.iter().zip(&cpus).map(|(t, c)| line(&[*t], &threads, &[*c]))),
     }
     Ok(())
 }

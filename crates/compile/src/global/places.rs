@@ -1,8 +1,8 @@
 //! Which processors the threads run on, and how many threads there are (`cpu-set`, `cpu-policy`,
 //! `cpu-affinity`; manual, section 3.1).
 //!
-//! There is one group of threads, so a policy that would make a group of each cluster only chooses
-//! processors. `cpu-map` says all of it itself: then nothing of this counts.
+//! Groups of threads have no processors of their own, so a policy that would make a group of each cluster
+//! only chooses processors. `cpu-map` says all of it itself: then nothing of this counts.
 
 use base::cpus::Cpu;
 use syntax::{Line, Modifier, Tree};

@@ -190,13 +190,13 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "max-threads-per-group",
         |s, g| {
-            g.groups.largest = true;
+            g.groups.largest = s.peek().parse().ok().or(Some(0));
             idle::arguments(s, g)
         },
-        "There is one group of threads.",
+        "Most threads of a group, where nobody says how many groups there are.",
         "max-threads-per-group 4",
     )
-    .idle(),
+    .default("16"),
     vain("force-cfg-parser-pause", "It helps to test how long a start may take."),
     vain("noevports", EPOLL),
     vain("nokqueue", EPOLL),

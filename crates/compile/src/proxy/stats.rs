@@ -33,7 +33,8 @@ fn stats(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     page.in_defaults = p.kind.is_defaults();
     setting(s, &mut page, name)?;
     if silent {
-        // These make no page where there is none.
+        // These make no page where there is none, and take away the one of the defaults.
+        p.stats = None;
         return Ok(());
     }
     p.stats = Some(page);

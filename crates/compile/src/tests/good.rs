@@ -86,7 +86,8 @@ fn all_forms_of_addresses_are_listened_on() {
     assert_eq!(b[4].address, Listen::Unix((*b"/tmp/s").into()));
     assert_eq!((b[4].unix.mode, b[4].accept_proxy), (Some(0o600), true));
     assert_eq!((b[6].address.clone(), b[6].state.id, &*b[6].state.name), (Listen::Fd(5), 20, "sock-20"));
-    assert_eq!((b[7].threads, b[7].v6only, b[7].interface.as_deref()), (1, Some(false), Some("lo")));
+    assert_eq!((b[7].v6only, b[7].interface.as_deref()), (Some(false), Some("lo")));
+    assert_eq!(b[7].threads, [0].into_iter().collect());
 }
 
 #[test]

@@ -2,19 +2,19 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::task::Poll;
 
 use model::proxy::FrontState;
 use program::forward::Dgram;
-use rt::{Addr, Buf, ListenOptions, SharedDatagram};
+use rt::{DatagramRow, Inlet, ListenOptions, SharedDatagram};
 
-use super::{REST, Share, arrived};
+use super::{Carrier, REST, Share, arrived};
 use crate::worker::Worker;
 
 /// As many messages are taken before others have their turn.
-const ROW: u32 = 64;
+const TURN: u32 = 64;
 
 /// Opens the socket of a `dgram-bind` line.
 ///
@@ -46,9 +46,8 @@ struct Sender {
 }
 
 impl Sender {
-    fn of(&mut self, from: Option<&Addr>) -> Option<&str> {
-        let Some(Addr::Inet(addr)) = from else { return None };
-        let ip = addr.ip().to_canonical();
+    fn of(&mut self, from: Option<&SocketAddr>) -> Option<&str> {
+        let ip = from?.ip().to_canonical();
         if self.ip != Some(ip) {
             self.ip = Some(ip);
             self.text = ip.to_string();
@@ -57,47 +56,62 @@ impl Sender {
     }
 }
 
-/// Receives until the process stops or the section is shut down.
+/// Receives until the process stops, or the section is shut down or gone.
 pub(super) async fn receive(worker: Rc<Worker>, section: usize, line: usize, receiver: SharedDatagram) {
-    let (Ok(socket), Some(share)) = (receiver.attach(), Share::begin(&worker, section)) else { return };
-    let program = worker.shared.program.clone();
-    let Some(forward) = program.forwards.get(section) else { return };
-    let Some(dgram) = forward.datagrams.get(line) else { return };
-    let mut sender = Sender::default();
-    let (mut buf, mut row) = (None, 0);
-    while !share.is_over() {
-        if share.state() == FrontState::Paused {
+    let share = Share::begin(&worker, section, line, Carrier::Datagrams);
+    let (Ok(socket), Some(mut share)) = (receiver.attach(), share) else { return };
+    drop(worker);
+    let (mut sender, mut row) = (Sender::default(), DatagramRow::default());
+    while share.follow() {
+        if share.is_over() {
+            return;
+        }
+        hear(&share, &socket, &mut sender, &mut row).await;
+    }
+    // Nobody else reads what has come already.
+    while let Poll::Ready(Ok(())) = poll_fn(|cx| Poll::Ready(socket.poll_recv_row(cx, &mut row))).await {
+        pass_on(&share, &mut sender, &row);
+    }
+}
+
+/// Receives as long as the configuration at hand runs.
+async fn hear(share: &Share, socket: &Inlet, sender: &mut Sender, row: &mut DatagramRow) {
+    let worker = &share.worker;
+    let Some(dgram) = share.forward().and_then(|forward| forward.datagrams.get(share.line)) else { return };
+    let mut taken = 0;
+    while !share.is_over() && !worker.is_superseded() {
+        if share.state() == FrontState::Paused || socket.is_suspended() {
             share.pause(&dgram.address, || socket.suspend(), || socket.restore()).await;
             continue;
         }
         let next = poll_fn(|cx| {
-            let received = socket.poll_recv(cx, buf.get_or_insert_with(Buf::new).spare_mut());
-            if received.is_pending() {
-                // A socket at rest holds no buffer.
-                buf = None;
-                if worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused) {
-                    return Poll::Ready(None);
-                }
+            let received = socket.poll_recv_row(cx, row);
+            if received.is_pending() && worker.stop.poll_changed(cx) && share.is_called() {
+                return Poll::Ready(None);
             }
             received.map(Some)
         });
         match next.await {
             None => continue,
-            Some(Ok((bytes, from))) => {
-                let filled = buf.as_mut().map(|buf: &mut Buf| {
-                    buf.advance(bytes);
-                    &*buf
-                });
-                arrived(&worker, forward, filled.map_or(&[], Buf::filled), sender.of(from.as_ref()));
-                buf.iter_mut().for_each(Buf::clear);
-                row += 1;
-            }
+            Some(Ok(())) => taken += pass_on(share, sender, row),
             // What lasts must not keep the worker busy.
             Some(Err(_)) => rt::sleep(REST).await,
         }
-        if row >= ROW {
-            row = 0;
+        if taken >= TURN {
+            taken = 0;
             rt::yield_now().await;
         }
     }
+}
+
+/// Passes on what came together; how many messages it was.
+fn pass_on(share: &Share, sender: &mut Sender, row: &DatagramRow) -> u32 {
+    let Some(forward) = share.forward() else { return 0 };
+    let mut taken = 0;
+    for (bytes, from) in row.iter() {
+        arrived(&share.worker, forward, bytes, sender.of(from));
+        taken += 1;
+    }
+    share.worker.sinks.flush();
+    taken
 }

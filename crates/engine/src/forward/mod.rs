@@ -37,19 +37,25 @@ pub struct Doors {
     pub datagrams: Vec<(usize, usize, SharedDatagram)>,
 }
 
+/// What a socket brings.
+#[derive(Clone, Copy)]
+enum Carrier {
+    Streams,
+    Datagrams,
+}
+
 /// Starts this worker's share of the sockets.
 pub fn start(worker: &Rc<Worker>, doors: Doors) {
     let program = worker.shared.program.clone();
-    let mine = |threads: u64| threads == 0 || threads & (1 << (worker.index % 64)) != 0;
     for (section, line, listener) in doors.listeners {
         let bind = program.forwards.get(section).and_then(|f| f.binds.get(line));
-        if bind.is_some_and(|bind| mine(bind.threads)) {
+        if bind.is_some_and(|bind| bind.threads.has(worker.index)) {
             rt::spawn(streams::accept(worker.clone(), section, line, listener));
         }
     }
     for (section, line, socket) in doors.datagrams {
         let dgram = program.forwards.get(section).and_then(|f| f.datagrams.get(line));
-        if dgram.is_some_and(|dgram| mine(dgram.threads)) {
+        if dgram.is_some_and(|dgram| dgram.threads.has(worker.index)) {
             rt::spawn(datagrams::receive(worker.clone(), section, line, socket));
         }
     }
@@ -60,17 +66,41 @@ pub fn start(worker: &Rc<Worker>, doors: Doors) {
 struct Share {
     worker: Rc<Worker>,
     section: usize,
+    line: usize,
+    carrier: Carrier,
 }
 
 impl Share {
     /// `None`: there is no such section.
-    fn begin(worker: &Rc<Worker>, section: usize) -> Option<Share> {
+    fn begin(worker: &Rc<Worker>, section: usize, line: usize, carrier: Carrier) -> Option<Share> {
         worker.shared.program.forwards.get(section)?.state.front.holding.fetch_add(1, Relaxed);
-        Some(Share { worker: worker.clone(), section })
+        Some(Share { worker: worker.clone(), section, line, carrier })
+    }
+
+    /// Goes along to the configuration that runs; whether the socket is in it.
+    fn follow(&mut self) -> bool {
+        while self.worker.is_superseded() {
+            let Some((next, section, line)) = followed(&self.worker, self.section, self.line, self.carrier)
+            else {
+                return false;
+            };
+            let Some(share) = Share::begin(&next, section, line, self.carrier) else { return false };
+            *self = share;
+        }
+        true
+    }
+
+    /// Whether there is something else to do than to take what comes.
+    fn is_called(&self) -> bool {
+        self.is_over() || self.state() == FrontState::Paused || self.worker.is_superseded()
+    }
+
+    fn forward(&self) -> Option<&Forward> {
+        self.worker.shared.program.forwards.get(self.section)
     }
 
     fn front(&self) -> Option<&Front> {
-        self.worker.shared.program.forwards.get(self.section).map(|forward| &forward.state.front)
+        self.forward().map(|forward| &forward.state.front)
     }
 
     fn state(&self) -> FrontState {
@@ -104,13 +134,29 @@ impl Share {
     }
 
     fn name(&self) -> &str {
-        self.worker.shared.program.forwards.get(self.section).map_or("", |forward| &forward.name)
+        self.forward().map_or("", |forward| &forward.name)
     }
 
     fn tell(&self, text: &str) {
         lines::console(&self.worker, "WARNING", text);
         lines::forward_line(&self.worker, self.section, program::log::level::WARNING, text);
     }
+}
+
+/// A line of a section under the configuration that took the place of the worker's own; `None`: it is gone.
+fn followed(
+    worker: &Worker,
+    section: usize,
+    line: usize,
+    carrier: Carrier,
+) -> Option<(Rc<Worker>, usize, usize)> {
+    let moves = worker.moves()?;
+    let kept = match carrier {
+        Carrier::Streams => &moves.streams,
+        Carrier::Datagrams => &moves.datagrams,
+    };
+    let (section, line) = kept.get(&(section, line)).copied()?;
+    Some((worker.next()?, section, line))
 }
 
 impl Drop for Share {

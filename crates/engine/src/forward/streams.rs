@@ -1,7 +1,9 @@
 //! Messages that come over streams (RFC 6587), perhaps with TLS.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Poll;
 
@@ -11,10 +13,10 @@ use link::{handshake, header, transport::Transport};
 use model::Peer;
 use model::proxy::FrontState;
 use program::forward::Forward;
-use rt::{Buf, Listener, Socket, Timer};
+use rt::{Acceptor, Buf, Listener, Socket, Timer};
 use tls::Handshake;
 
-use super::{REST, Share, arrived};
+use super::{Carrier, REST, Share, arrived, followed};
 use crate::applets::{AppletDoor, AppletEnd, AppletKind};
 use crate::worker::{Worker, enter_applet};
 
@@ -23,53 +25,62 @@ struct Room {
     worker: Rc<Worker>,
     section: usize,
     line: usize,
+    /// Where it is counted, whatever becomes of the configuration.
+    state: Arc<model::Proxy>,
+    listener: Arc<model::proxy::Listener>,
 }
 
 impl Room {
     /// `None`: there is none.
     fn enter(worker: &Rc<Worker>, section: usize, line: usize) -> Option<Room> {
         let program = &worker.shared.program;
-        let counts = counts(worker, section, line)?;
-        let maxconn = program.world.process.maxconn.load(Relaxed);
-        let whole = if maxconn == 0 { u32::MAX } else { maxconn };
+        let forward = program.forwards.get(section)?;
+        let bind = forward.binds.get(line)?;
+        let or_none = |limit: u32| if limit == 0 { u32::MAX } else { limit };
+        let process = &program.world.process;
+        let counts = [
+            (&bind.state.current, or_none(bind.maxconn)),
+            (&forward.state.front.current, forward.state.front.maxconn.load(Relaxed)),
+            (&process.connections, or_none(process.maxconn.load(Relaxed))),
+        ];
         for (at, (count, limit)) in counts.iter().enumerate() {
-            let limit = (*limit).min(if at == 2 { whole } else { u32::MAX });
-            let more = |n: u32| (n < limit).then_some(n + 1);
+            let more = |n: u32| (n < *limit).then_some(n + 1);
             if count.fetch_update(Relaxed, Relaxed, more).is_err() {
-                give_back(counts.iter().take(at));
+                give_back(counts.iter().take(at).map(|(count, _)| *count));
                 return None;
             }
         }
-        Some(Room { worker: worker.clone(), section, line })
+        let (state, listener) = (forward.state.clone(), bind.state.clone());
+        Some(Room { worker: worker.clone(), section, line, state, listener })
+    }
+
+    /// Goes along to the configuration that runs; whether the listener is in it.
+    fn follow(&mut self) -> bool {
+        while self.worker.is_superseded() {
+            let Some(next) = followed(&self.worker, self.section, self.line, Carrier::Streams) else {
+                return false;
+            };
+            (self.worker, self.section, self.line) = next;
+        }
+        true
+    }
+
+    fn forward(&self) -> Option<&Forward> {
+        self.worker.shared.program.forwards.get(self.section)
     }
 }
 
-/// Connections of a listener, of its section and of the process, with the limits of each.
-fn counts(worker: &Worker, section: usize, line: usize) -> Option<[(&AtomicU32, u32); 3]> {
-    let program = &worker.shared.program;
-    let forward = program.forwards.get(section)?;
-    let bind = forward.binds.get(line)?;
-    let own = if bind.maxconn == 0 { u32::MAX } else { bind.maxconn };
-    let front = &forward.state.front;
-    let limit = front.maxconn.load(Relaxed);
-    Some([
-        (&bind.state.current, own),
-        (&front.current, limit),
-        (&program.world.process.connections, u32::MAX),
-    ])
-}
-
-fn give_back<'c>(counts: impl Iterator<Item = &'c (&'c AtomicU32, u32)>) {
-    counts.for_each(|(count, _)| {
+fn give_back<'c>(counts: impl Iterator<Item = &'c AtomicU32>) {
+    counts.for_each(|count| {
         count.fetch_sub(1, Relaxed);
     });
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if let Some(counts) = counts(&self.worker, self.section, self.line) {
-            give_back(counts.iter());
-        }
+        let process = &self.worker.shared.program.world.process;
+        let counts = [&self.listener.current, &self.state.front.current, &process.connections];
+        give_back(counts.into_iter());
         self.worker.freed.raise();
     }
 }
@@ -90,27 +101,38 @@ impl Drop for Accepting {
     }
 }
 
-/// Accepts connections until the process stops or the section is shut down.
+/// Accepts connections until the process stops, or the section is shut down or gone.
 pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, listener: Listener) {
-    let (Ok(acceptor), Some(share)) = (listener.attach(), Share::begin(&worker, section)) else { return };
+    let share = Share::begin(&worker, section, line, Carrier::Streams);
+    let (Ok(acceptor), Some(mut share)) = (listener.attach(), share) else { return };
     drop(listener);
-    let program = worker.shared.program.clone();
-    let Some(forward) = program.forwards.get(section) else { return };
-    let Some(bind) = forward.binds.get(line) else { return };
-    let backlog = forward.backlog_of(bind);
     let _accepting = Accepting::begin(&worker);
+    drop(worker);
+    while share.follow() && !share.is_over() {
+        admit(&share, &acceptor).await;
+    }
+}
+
+/// Accepts as long as the configuration at hand runs.
+async fn admit(share: &Share, acceptor: &Acceptor) {
+    let worker = &share.worker;
+    let Some(forward) = share.forward() else { return };
+    let Some(bind) = forward.binds.get(share.line) else { return };
+    let backlog = forward.backlog_of(bind);
     let process = &worker.shared.program.world.process;
-    while !share.is_over() {
+    while !share.is_over() && !worker.is_superseded() {
         if share.state() == FrontState::Paused || acceptor.is_suspended() {
             share.pause(&bind.address, || acceptor.suspend(), || acceptor.restore(backlog)).await;
             continue;
         }
         // Whoever is accepted has a place already; while nobody comes the place is others'.
         let next = poll_fn(|cx| {
-            if worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused) {
+            if worker.stop.poll_changed(cx) && share.is_called() {
                 return Poll::Ready(Next::Called);
             }
-            let Some(room) = Room::enter(&worker, section, line) else { return Poll::Ready(Next::Full) };
+            let Some(room) = Room::enter(worker, share.section, share.line) else {
+                return Poll::Ready(Next::Full);
+            };
             match acceptor.poll_accept(cx) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(Ok((socket, from))) => Poll::Ready(Next::Came(room, socket, from)),
@@ -128,7 +150,7 @@ pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, list
             }
             Next::Full => {
                 let _ = acceptor.pause();
-                wait_for_room(&worker, &share).await;
+                wait_for_room(worker, share).await;
                 let _ = acceptor.resume();
             }
             Next::Failed => rt::sleep(REST).await,
@@ -142,7 +164,7 @@ enum Next {
     Failed,
     /// There is no place for one more.
     Full,
-    /// The section is disabled or ends.
+    /// The section is disabled or ends, or another configuration runs.
     Called,
 }
 
@@ -151,7 +173,7 @@ async fn wait_for_room(worker: &Worker, share: &Share) {
     let seen = worker.freed.count();
     let mut timer = Timer::at(rt::now() + REST);
     poll_fn(|cx| {
-        let over = worker.stop.poll_changed(cx) && (share.is_over() || share.state() == FrontState::Paused);
+        let over = worker.stop.poll_changed(cx) && share.is_called();
         if over || worker.freed.poll_raised_since(seen, cx) {
             return Poll::Ready(());
         }
@@ -160,7 +182,7 @@ async fn wait_for_room(worker: &Worker, share: &Share) {
     .await;
 }
 
-async fn serve(room: Room, socket: Socket, peer: Peer) {
+async fn serve(mut room: Room, socket: Socket, peer: Peer) {
     let worker = room.worker.clone();
     let program = worker.shared.program.clone();
     let Some(forward) = program.forwards.get(room.section) else { return };
@@ -194,19 +216,19 @@ async fn serve(room: Room, socket: Socket, peer: Peer) {
         Peer::Inet(addr) => Some(addr.ip().to_canonical().to_string()),
         _ => None,
     };
-    listen(&worker, forward, &transport, (&input, sender.as_deref()), &mut timer).await;
+    drop((program, worker));
+    listen(&mut room, &transport, (&input, sender.as_deref()), &mut timer).await;
 }
 
 /// Takes messages until the sender ends, is silent for too long, or sends what is no message. `begun` has
 /// come already.
 async fn listen(
-    worker: &Worker,
-    forward: &Forward,
+    room: &mut Room,
     transport: &Transport,
     (begun, sender): (&[u8], Option<&str>),
     timer: &mut Timer,
 ) {
-    let Some(taken) = take(worker, forward, begun, sender) else { return };
+    let Some(taken) = take(room, begun, sender) else { return };
     let mut input = match begun.get(taken..).unwrap_or_default() {
         [] => None,
         rest => {
@@ -219,14 +241,21 @@ async fn listen(
         }
     };
     loop {
-        match timed::receive(transport, &mut input, timer).await {
-            Ok(1..) => timer.set_after(forward.timeout),
-            _ => return,
+        // Where the section is gone a message that has begun is the last one.
+        let gone = !room.follow();
+        if gone && input.is_none() {
+            return;
+        }
+        let watched = (!gone).then_some(&*room.worker);
+        match more(watched, transport, &mut input, timer).await {
+            More::Came => timer.set_after(room.forward().and_then(|forward| forward.timeout)),
+            More::Superseded => continue,
+            More::Over => return,
         }
         // A sender that is faster than this worker must not keep it for itself.
         rt::yield_now().await;
         let Some(buf) = &mut input else { continue };
-        let Some(taken) = take(worker, forward, buf.filled(), sender) else { return };
+        let Some(taken) = take(room, buf.filled(), sender) else { return };
         buf.consume(taken);
         if buf.is_empty() {
             input = None;
@@ -240,9 +269,39 @@ async fn listen(
     }
 }
 
+/// What comes next on a connection.
+enum More {
+    Came,
+    /// Another configuration runs than that of the worker that is watched.
+    Superseded,
+    Over,
+}
+
+async fn more(
+    watched: Option<&Worker>,
+    transport: &Transport,
+    input: &mut Option<Buf>,
+    timer: &mut Timer,
+) -> More {
+    let mut received = pin!(timed::receive(transport, input, timer));
+    poll_fn(|cx| match received.as_mut().poll(cx) {
+        Poll::Ready(Ok(1..)) => Poll::Ready(More::Came),
+        Poll::Ready(_) => Poll::Ready(More::Over),
+        Poll::Pending if watched.is_some_and(Worker::is_superseded) => Poll::Ready(More::Superseded),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
 /// Passes on the messages that are whole, and says how many bytes they were; `None`: what follows is no
 /// message.
-fn take(worker: &Worker, forward: &Forward, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
+fn take(room: &Room, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
+    let taken = take_each(&room.worker, room.forward()?, bytes, sender);
+    room.worker.sinks.flush();
+    taken
+}
+
+fn take_each(worker: &Worker, forward: &Forward, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
     let mut at = 0;
     loop {
         match forward.framing.next(bytes.get(at..).unwrap_or_default()) {

@@ -3,6 +3,7 @@
 
 pub mod forward;
 mod frame;
+mod gather;
 mod outlets;
 mod relay;
 mod ring;

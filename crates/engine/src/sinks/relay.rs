@@ -22,23 +22,20 @@ pub struct Relayed<'r> {
 }
 
 impl Sinks {
-    /// Sends a message to all targets of a section that take its level. One without a text is none.
+    /// Sends a message to all targets of a section that take its level, by datagrams with [`Sinks::flush`].
+    /// One without a text is none.
     pub fn relay(&self, forward: &Forward, relayed: &Relayed<'_>) {
         let message = &relayed.message;
         if message.text.is_empty() {
             return;
         }
         let level = (message.priority.unwrap_or(0) & 7) as u8;
-        let mut line = self.take_line();
         for target in forward.log.targets.iter().filter(|t| level <= t.max_level) {
             if !target.sample.as_deref().is_none_or(is_sampled) {
                 continue;
             }
-            line.clear();
-            self.write(forward, target, relayed, level, &mut line);
-            self.deliver_counted(target.sink, &line, message.text);
+            self.gather(target.sink, message.text, |line| self.write(forward, target, relayed, level, line));
         }
-        self.give_line(line);
     }
 
     fn write(&self, forward: &Forward, target: &Target, relayed: &Relayed<'_>, level: u8, out: &mut Vec<u8>) {
@@ -59,10 +56,11 @@ impl Sinks {
         };
         let facility = message.priority.map_or(u16::from(target.facility), |p| p >> 3);
         let line = Line { relayed, format, facility, level: level.max(target.min_level), rule: forward.host };
+        let start = out.len();
         line.append(out);
         out.extend_from_slice(message.text);
         let most = ring.map_or(target.len.saturating_sub(1), |r| r.maxlen);
-        out.truncate(most);
+        out.truncate(start.saturating_add(most));
         out.push(b'\n');
     }
 }

@@ -19,6 +19,7 @@ use program::{Program, Proxy};
 use rt::{Addr, Datagram, FdWriter};
 
 use super::frame::Frame;
+use super::gather::{Gathered, Pieces};
 use super::outlets::{self, Outlet, Outlets};
 use super::ring::Ring;
 use super::spread::{Spread, Towards};
@@ -27,6 +28,8 @@ use super::spread::{Spread, Towards};
 pub struct Sinks {
     open: RefCell<Vec<Open>>,
     buffers: Cell<Buffers>,
+    /// Messages of others that leave at the end of their burst.
+    gathered: RefCell<Gathered>,
     /// Standard output and error, once the `debug` converter wrote there.
     standard: RefCell<[Option<FdWriter>; 2]>,
     pid: u32,
@@ -102,6 +105,7 @@ impl Sinks {
         Sinks {
             open: RefCell::new(open),
             buffers: Cell::default(),
+            gathered: RefCell::default(),
             standard: RefCell::default(),
             pid: std::process::id(),
             program: program.clone(),
@@ -204,12 +208,80 @@ impl Sinks {
 
     /// Sends a line with this message in it to a sink, or counts it as dropped.
     pub(super) fn deliver_counted(&self, sink: usize, line: &[u8], message: &[u8]) {
-        let chosen = match self.program.sinks.get(sink) {
+        let chosen = self.choose(sink, message);
+        if chosen.is_none_or(|sink| self.deliver(sink, line).is_err()) {
+            self.count_dropped();
+        }
+    }
+
+    /// The sink that takes a line with this message: itself, or that of a server of its backend.
+    fn choose(&self, sink: usize, message: &[u8]) -> Option<usize> {
+        match self.program.sinks.get(sink) {
             Some(Sink::Backend(proxy)) => self.spread.choose(*proxy, message),
             _ => Some(sink),
+        }
+    }
+
+    fn count_dropped(&self) {
+        self.program.world.process.counters.of(self.worker).dropped_logs.inc();
+    }
+
+    /// Sends the line that `write` appends, with this message in it: at once, or with [`Sinks::flush`] where
+    /// lines leave as datagrams.
+    pub(super) fn gather(&self, sink: usize, message: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(sink) = self.choose(sink, message) else { return self.count_dropped() };
+        let by_datagram = matches!(
+            self.open.borrow().get(sink),
+            Some(Open::Datagram(..) | Open::Server(..) | Open::Failed(..))
+        );
+        if by_datagram {
+            if self.gathered.borrow_mut().add(sink, write) {
+                self.flush_sink(sink);
+            }
+            return;
+        }
+        let mut line = self.take_line();
+        line.clear();
+        write(&mut line);
+        if self.deliver(sink, &line).is_err() {
+            self.count_dropped();
+        }
+        self.give_line(line);
+    }
+
+    /// Sends the lines that were gathered. Whoever gathers does so before it waits for anything.
+    pub fn flush(&self) {
+        loop {
+            let Some(sink) = self.gathered.borrow().next() else { return };
+            self.flush_sink(sink);
+        }
+    }
+
+    fn flush_sink(&self, sink: usize) {
+        self.gathered.borrow_mut().take(sink, |mut lines| {
+            while self.leave(sink, &mut lines).is_err() {
+                // The first of those that are left is the one: it has a chance of its own.
+                let Some(line) = lines.next() else { return };
+                if self.deliver(sink, line).is_err() {
+                    self.count_dropped();
+                }
+            }
+        });
+    }
+
+    /// Sends lines by the socket of a sink until it refuses one.
+    fn leave(&self, sink: usize, lines: &mut Pieces<'_>) -> io::Result<()> {
+        let mut open = self.open.borrow_mut();
+        let socket = match open.get_mut(sink) {
+            Some(Open::Datagram(socket, _)) => Some(&*socket),
+            Some(Open::Server((proxy, server), towards)) => {
+                self.spread.address(*proxy, *server).and_then(|addr| towards.socket(addr).ok())
+            }
+            _ => None,
         };
-        if chosen.is_none_or(|sink| self.deliver(sink, line).is_err()) {
-            self.program.world.process.counters.of(self.worker).dropped_logs.inc();
+        match socket {
+            Some(socket) => lines.leave_by(socket),
+            None => lines.clone().next().map_or(Ok(()), |_| Err(io::ErrorKind::NotConnected.into())),
         }
     }
 

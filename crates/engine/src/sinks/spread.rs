@@ -82,12 +82,17 @@ impl Spread {
 pub(super) struct Towards(Option<(Addr, Datagram)>);
 
 impl Towards {
-    /// Sends a line.
-    pub fn send(&mut self, addr: Addr, line: &[u8]) -> std::io::Result<()> {
+    /// The socket towards this address.
+    pub fn socket(&mut self, addr: Addr) -> std::io::Result<&Datagram> {
         if self.0.as_ref().is_none_or(|(known, _)| *known != addr) {
             self.0 = Some((addr.clone(), Datagram::connect(&addr)?));
         }
-        let Some((_, socket)) = &self.0 else { return Err(std::io::ErrorKind::NotConnected.into()) };
+        self.0.as_ref().map(|(_, socket)| socket).ok_or_else(|| std::io::ErrorKind::NotConnected.into())
+    }
+
+    /// Sends a line.
+    pub fn send(&mut self, addr: Addr, line: &[u8]) -> std::io::Result<()> {
+        let socket = self.socket(addr)?;
         match socket.try_send(line) {
             Ok(_) => Ok(()),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Err(e),

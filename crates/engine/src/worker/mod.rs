@@ -86,6 +86,10 @@ pub struct Moves {
     pub frontends: HashMap<(u32, u32), (u32, u32)>,
     /// Those of the runtime API, by their place in the list.
     pub cli: HashMap<usize, usize>,
+    /// Those of `log-forward` sections for streams: section and `bind` line, before and now.
+    pub streams: HashMap<(usize, usize), (usize, usize)>,
+    /// Those of `log-forward` sections for datagrams.
+    pub datagrams: HashMap<(usize, usize), (usize, usize)>,
 }
 
 /// A transaction while a stream has it: the stream gives it back when it is dropped.

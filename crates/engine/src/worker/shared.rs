@@ -60,6 +60,7 @@ impl ExposedSocket {
 }
 
 /// A listening socket that another process may ask for.
+#[derive(Clone)]
 pub struct Exposed {
     /// The socket, which this does not keep open.
     pub socket: ExposedSocket,
@@ -68,7 +69,7 @@ pub struct Exposed {
     /// The network namespace it is in.
     pub namespace: Option<base::netns::Namespace>,
     /// The threads that accept from it, as bits.
-    pub threads: u64,
+    pub threads: base::threads::ThreadSet,
     /// The address as the configuration has it.
     pub address: program::address::Listen,
 }

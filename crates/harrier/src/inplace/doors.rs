@@ -6,6 +6,7 @@ use engine::listener::backlog;
 use engine::run::Opened;
 use engine::worker::{Exposed, ExposedSocket, Moves};
 use model::proxy::FrontState;
+use program::forward::Dgram;
 use program::{Bind, Global, Program, Proxy};
 use rt::{Listener, WeakListener};
 
@@ -13,21 +14,44 @@ use super::way::Way;
 use crate::sockets;
 
 /// All of them.
+#[derive(Default)]
 pub struct Doors {
     /// New ones of frontends.
     pub opened: Vec<Opened>,
     /// New ones of the runtime API, with the place of their line.
     pub cli: Vec<(usize, Listener)>,
+    /// New ones of `log-forward` sections.
+    pub forwards: engine::forward::Doors,
     /// What becomes of the others.
     pub moves: Moves,
     /// The addresses and interfaces of all, with the sockets of new ones.
     shown: Vec<(Bind, Option<WeakListener>)>,
+    /// The same of those for datagrams.
+    heard: Vec<Exposed>,
 }
 
 /// What makes a socket such as it is.
 fn nature(global: &Global, bind: &Bind) -> String {
     let options = sockets::options(global, bind, 0);
-    format!("{:?} {:?} {:?} {}", bind.address, options, bind.congestion, bind.threads)
+    format!("{:?} {:?} {:?} {:?}", bind.address, options, bind.congestion, bind.threads)
+}
+
+/// The same of a socket for datagrams.
+fn heard(global: &Global, dgram: &Dgram) -> String {
+    let options = sockets::datagram_options(global);
+    let own = (&dgram.interface, dgram.namespace, dgram.transparent, dgram.v6only, dgram.threads);
+    format!("{:?} {own:?} {options:?}", dgram.address)
+}
+
+/// The `dgram-bind` lines of all sections.
+fn datagram_lines(program: &Program) -> impl Iterator<Item = ((usize, usize), &Dgram)> {
+    let forwards = program.forwards.iter().enumerate();
+    forwards.flat_map(|(s, f)| f.datagrams.iter().enumerate().map(move |(d, dgram)| ((s, d), dgram)))
+}
+
+/// Whether a section was not shut down.
+fn is_heard(program: &Program, section: usize) -> bool {
+    program.forwards.get(section).is_some_and(|f| f.state.front.state() != FrontState::Stopped)
 }
 
 /// Frontends that accept, by index.
@@ -42,8 +66,7 @@ impl Doors {
     /// What can't be had.
     pub fn open(shared: &Shared, program: &Program, way: &mut Way) -> Result<Doors, Vec<String>> {
         let before = &shared.program;
-        let mut doors =
-            Doors { opened: Vec::new(), cli: Vec::new(), moves: Moves::default(), shown: Vec::new() };
+        let mut doors = Doors::default();
         let mut complaints = Vec::new();
         let mut left: std::collections::HashMap<String, Vec<(u32, u32)>> = Default::default();
         for (p, proxy) in fronts(before).filter(|(_, p)| p.state.front.state() != FrontState::Stopped) {
@@ -69,8 +92,67 @@ impl Doors {
                 }
             }
         }
+        doors.streams(before, program, way, &mut complaints);
+        doors.datagrams(shared, program, way, &mut complaints);
         doors.api(before, program, way, &mut complaints);
         if complaints.is_empty() { Ok(doors) } else { Err(complaints) }
+    }
+
+    /// Those of `log-forward` sections for streams.
+    fn streams(&mut self, before: &Program, program: &Program, way: &mut Way, complaints: &mut Vec<String>) {
+        let lines = |program: &Program| -> Vec<((usize, usize), String)> {
+            let forwards = program.forwards.iter().enumerate();
+            let all =
+                forwards.flat_map(|(s, f)| f.binds.iter().enumerate().map(move |(b, bind)| (s, b, bind)));
+            all.map(|(s, b, bind)| ((s, b), nature(&program.global, bind))).collect()
+        };
+        let mut left = lines(before);
+        left.retain(|((section, _), _)| is_heard(before, *section));
+        for (at, nature) in lines(program) {
+            let Ok((_, bind)) = super::way::forwarding(program, at) else { continue };
+            if let Some(found) = left.iter().position(|(_, was)| *was == nature) {
+                self.moves.streams.insert(left.remove(found).0, at);
+                self.shown.push((bind.clone(), None));
+                continue;
+            }
+            match way.streams(program, at) {
+                Ok(listener) => {
+                    self.shown.push((bind.clone(), Some(listener.downgrade())));
+                    self.forwards.listeners.push((at.0, at.1, listener));
+                }
+                Err(text) => complaints.push(text),
+            }
+        }
+    }
+
+    /// Those of `log-forward` sections for datagrams.
+    fn datagrams(&mut self, shared: &Shared, program: &Program, way: &mut Way, complaints: &mut Vec<String>) {
+        let before = &shared.program;
+        let mut left: Vec<((usize, usize), String)> = datagram_lines(before)
+            .filter(|((section, _), _)| is_heard(before, *section))
+            .map(|(at, dgram)| (at, heard(&before.global, dgram)))
+            .collect();
+        for (at, dgram) in datagram_lines(program) {
+            let nature = heard(&program.global, dgram);
+            if let Some(found) = left.iter().position(|(_, was)| *was == nature) {
+                self.moves.datagrams.insert(left.remove(found).0, at);
+                let same = |e: &&Exposed| {
+                    matches!(e.socket, ExposedSocket::Datagram(_))
+                        && (&e.address, e.threads) == (&dgram.address, dgram.threads)
+                };
+                let known = shared.exposed.iter().find(same);
+                self.heard.extend(known.map(|e| sockets::exposed_datagram(dgram, e.socket.clone())));
+                continue;
+            }
+            match way.datagrams(program, at) {
+                Ok(socket) => {
+                    let weak = ExposedSocket::Datagram(socket.downgrade());
+                    self.heard.push(sockets::exposed_datagram(dgram, weak));
+                    self.forwards.datagrams.push((at.0, at.1, socket));
+                }
+                Err(text) => complaints.push(text),
+            }
+        }
     }
 
     /// Those of the runtime API.
@@ -99,7 +181,10 @@ impl Doors {
         let listens = |bind: &Bind| !matches!(bind.address, program::address::Listen::SockPair(_));
         let known = |bind: &Bind| {
             let same = |e: &&Exposed| {
-                e.address == bind.address && e.namespace == bind.namespace && e.threads == bind.threads
+                matches!(e.socket, ExposedSocket::Listener(_))
+                    && e.address == bind.address
+                    && e.namespace == bind.namespace
+                    && e.threads == bind.threads
             };
             let found = before.exposed.iter().find(same);
             found.map(|e| e.socket.clone())
@@ -111,6 +196,6 @@ impl Doors {
             let (namespace, threads) = (bind.namespace, bind.threads);
             Some(Exposed { socket, interface, address, namespace, threads })
         };
-        shown.filter_map(of).collect()
+        shown.filter_map(of).chain(self.heard.iter().cloned()).collect()
     }
 }

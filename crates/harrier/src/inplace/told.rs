@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::worker::Moves;
+use program::forward::Forward;
 use program::{Program, Proxy};
 
 use crate::say;
@@ -39,6 +40,7 @@ pub fn changes(before: &Program, now: &Program, moves: &Moves) -> String {
     let here: std::collections::HashSet<usize> = here.into_iter().collect();
     let gone = before.present().filter(|proxy| !here.contains(&key(&proxy.state)));
     lines.extend(gone.map(|proxy| format!("{} {}: gone", noun(&proxy), proxy.name)));
+    lines.extend(forwards(before, now, moves));
     for table in &now.tables {
         let name = &table.settings().name;
         let same = before.tables.iter().find(|was| was.settings().name == *name);
@@ -59,6 +61,26 @@ pub fn changes(before: &Program, now: &Program, moves: &Moves) -> String {
     lines.iter().map(|line| say::plain("[NOTICE]", &format!("config : {line}."))).collect()
 }
 
+/// `log-forward` sections that are new, gone, or have other sockets.
+fn forwards(before: &Program, now: &Program, moves: &Moves) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, forward) in now.forwards.iter().enumerate() {
+        let was = before.forwards.iter().position(|was| key(&was.state) == key(&forward.state));
+        let Some((was_at, was)) = was.and_then(|at| Some((at, before.forwards.get(at)?))) else {
+            lines.push(format!("log-forward {}: new", forward.name));
+            continue;
+        };
+        let all = moves.streams.iter().chain(&moves.datagrams);
+        let kept = all.filter(|(from, to)| from.0 == was_at && to.0 == at).count();
+        let count = |forward: &Forward| (forward.binds.len() + forward.datagrams.len()).saturating_sub(kept);
+        let changed = listened(count(forward), count(was), kept);
+        lines.extend(changed.map(|text| format!("log-forward {}: {text}", forward.name)));
+    }
+    let here = |was: &&Forward| !now.forwards.iter().any(|forward| key(&forward.state) == key(&was.state));
+    lines.extend(before.forwards.iter().filter(here).map(|was| format!("log-forward {}: gone", was.name)));
+    lines
+}
+
 /// The word of a section.
 fn noun(proxy: &Proxy) -> &'static str {
     match (proxy.is_frontend, proxy.is_backend) {
@@ -71,7 +93,10 @@ fn noun(proxy: &Proxy) -> &'static str {
 /// Listeners that are opened and closed.
 fn listeners((was_at, was): (u32, &Proxy), (at, now): (u32, &Proxy), moves: &Moves) -> Option<String> {
     let kept = moves.frontends.iter().filter(|(from, to)| from.0 == was_at && to.0 == at).count();
-    let (opened, closed) = (now.binds.len().saturating_sub(kept), was.binds.len().saturating_sub(kept));
+    listened(now.binds.len().saturating_sub(kept), was.binds.len().saturating_sub(kept), kept)
+}
+
+fn listened(opened: usize, closed: usize, kept: usize) -> Option<String> {
     (opened + closed > 0).then(|| format!("listeners opened {opened}, closed {closed}, kept {kept}"))
 }
 

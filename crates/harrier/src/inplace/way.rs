@@ -7,8 +7,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use program::{Bind, Global};
-use rt::{Listener, Unheard, sys};
+use program::forward::Forward;
+use program::{Bind, Global, Program};
+use rt::{Listener, SharedDatagram, Unheard, sys};
 
 use crate::{say, sockets};
 
@@ -81,6 +82,41 @@ impl Way {
         }
     }
 
+    /// The socket of a `bind` line of a `log-forward` section, which is `at` so many.
+    ///
+    /// # Errors
+    /// Why it can't be had.
+    pub fn streams(&mut self, program: &Program, at: (usize, usize)) -> Result<Listener, String> {
+        let (forward, bind) = forwarding(program, at)?;
+        match self {
+            Way::Near(bound) => {
+                let whose = format!("frontend {}", forward.name);
+                bound.open(&program.global, bind, forward.backlog_of(bind), &whose)
+            }
+            Way::Far(line) => {
+                Ok(received(ask(line, &format!("streams {} {}", at.0, at.1))?)?.in_namespace(bind.namespace))
+            }
+        }
+    }
+
+    /// The socket of a `dgram-bind` line of a `log-forward` section, which is `at` so many.
+    ///
+    /// # Errors
+    /// Why it can't be had.
+    pub fn datagrams(&mut self, program: &Program, at: (usize, usize)) -> Result<SharedDatagram, String> {
+        let of = program.forwards.get(at.0);
+        let (forward, dgram) = of.and_then(|f| Some((f, f.datagrams.get(at.1)?))).ok_or_else(unnamed)?;
+        let whose = format!("frontend {}", forward.name);
+        let opened = match self {
+            Way::Near(_) => sockets::datagrams(&program.global, dgram),
+            // It has its size already.
+            Way::Far(line) => {
+                SharedDatagram::adopt(ask(line, &format!("datagrams {} {}", at.0, at.1))?, None)
+            }
+        };
+        opened.map_err(|e| sockets::datagram_complaint(dgram, &whose, &e))
+    }
+
     /// A socket of the runtime API.
     ///
     /// # Errors
@@ -117,6 +153,19 @@ impl Way {
             },
         }
     }
+}
+
+/// A `bind` line of a `log-forward` section.
+///
+/// # Errors
+/// There is none.
+pub fn forwarding(program: &Program, (section, line): (usize, usize)) -> Result<(&Forward, &Bind), String> {
+    let of = program.forwards.get(section);
+    of.and_then(|forward| Some((forward, forward.binds.get(line)?))).ok_or_else(unnamed)
+}
+
+fn unnamed() -> String {
+    "The configuration names no such socket.".to_owned()
 }
 
 fn received(fd: OwnedFd) -> Result<Listener, String> {

@@ -8,7 +8,7 @@
 //! ```text
 //! child: _adopt LF          worker: go LF
 //! child: check (0, 1; 2: it is wrong, and why), eight bytes of length, the record
-//! worker: front P B LF | cli N LF | log N LF
+//! worker: front P B LF | streams S B LF | datagrams S B LF | cli N LF | log N LF
 //!                           child: 1 with a descriptor | 0, two bytes of length, why not
 //! worker: begin LF          child: 1: the sockets listen from now on | 0, two bytes of length, why not
 //! worker: done LETTER LF, and what there is to say, up to the end
@@ -27,7 +27,7 @@ use wire::handover::ADOPT;
 
 use crate::args::Args;
 use crate::config::{self, Renewed};
-use crate::inplace::Bound;
+use crate::inplace::{self, Bound};
 use crate::{say, sockets};
 
 /// The word that begins it, which clients of the master may not say.
@@ -119,6 +119,16 @@ fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<OwnedFd,
             let bind = proxy.binds.get(b).ok_or_else(wrong)?;
             let whose = format!("{} {}", sockets::noun(proxy), proxy.name);
             opened(bind, engine::listener::backlog(proxy, bind), &whose)
+        }
+        (Some("streams"), Some(s), Some(b)) => {
+            let (forward, bind) = inplace::forwarding(program, (s, b))?;
+            opened(bind, forward.backlog_of(bind), &format!("frontend {}", forward.name))
+        }
+        (Some("datagrams"), Some(s), Some(d)) => {
+            let forward = program.forwards.get(s).ok_or_else(wrong)?;
+            let dgram = forward.datagrams.get(d).ok_or_else(wrong)?;
+            let copy = sockets::datagrams(&program.global, dgram).and_then(|socket| socket.copy());
+            copy.map_err(|e| sockets::datagram_complaint(dgram, &format!("frontend {}", forward.name), &e))
         }
         (Some("cli"), Some(n), None) => {
             opened(program.global.cli.get(n).ok_or_else(wrong)?, 1024, "frontend GLOBAL")

@@ -28,6 +28,7 @@ use epoll::Epoll;
 use crate::addr::Addr;
 use crate::buf::Buf;
 use crate::datagram;
+use crate::datagram_row::{self, DatagramRow};
 use crate::listen::{self, ListenOptions};
 use crate::local;
 use crate::sim::{self, ops};
@@ -352,6 +353,15 @@ pub(crate) fn send_datagram(handle: &Handle, data: &[u8], to: Option<&Addr>) -> 
         return ops::send_datagram(handle.0, data, to);
     }
     datagram::send(handle.os()?, data, to)
+}
+
+/// Receives datagrams, as many as the row has room for.
+pub(crate) fn recv_datagram_row(handle: &Handle, row: &mut DatagramRow) -> io::Result<()> {
+    if handle.is_sim() {
+        let one = |buf: &mut [u8]| ops::recv_datagram(handle.0, buf).map(|(n, from)| (n, from.as_inet()));
+        return datagram_row::receive_each(row, one);
+    }
+    datagram_row::receive(handle.os()?, row)
 }
 
 pub(crate) fn recv_datagram(handle: &Handle, buf: &mut [u8]) -> io::Result<(usize, Option<Addr>)> {

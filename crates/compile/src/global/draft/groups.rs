@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base::threads::ThreadGroups;
+
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::CpuMap;
+
+/// The most threads of a group where nobody says how many.
+const USUAL_SIZE: u32 = 16;
 
 /// What was said of groups.
 #[derive(Default)]
@@ -15,16 +20,18 @@ pub(crate) struct Groups {
     pub limit: Option<u32>,
     /// `cpu-policy`.
     pub policy: Option<Box<str>>,
-    /// `max-threads-per-group` was given.
-    pub largest: bool,
+    /// `max-threads-per-group`.
+    pub largest: Option<u32>,
     /// The group of each thread that a `thread-group` line names.
     pub of: BTreeMap<u32, u32>,
 }
 
 impl Groups {
-    /// How many there are.
-    pub(crate) fn count(&self) -> u32 {
-        self.count.unwrap_or(1)
+    /// So many threads in their groups.
+    pub(crate) fn layout(&self, threads: u32) -> ThreadGroups {
+        let largest = self.largest.filter(|n| *n > 0).unwrap_or(USUAL_SIZE);
+        let count = self.count.unwrap_or(threads.div_ceil(largest).max(1));
+        ThreadGroups::new(count, threads, |thread| self.of.get(&thread).copied())
     }
 
     /// Says what does not add up: as many threads as there are, divided into the groups. `map` says which
@@ -41,11 +48,12 @@ impl Groups {
                 ),
             );
         }
-        if self.largest && self.count.is_some() {
+        if self.largest.is_some() && self.count.is_some() {
             let text = "max-threads-per-group is used to automatically calculate the optimal number of thread groups. It is ignored when thread-groups is set.";
             say(Level::Notice, text.to_owned());
         }
-        let mapped = map.iter().any(|(of, _)| of.iter().any(|thread| *thread <= threads));
+        let groups = self.layout(threads);
+        let mapped = (0..threads).any(|thread| map.iter().any(|line| line.names(thread, &groups)));
         let by = match self.policy.as_deref() {
             None => None,
             Some(_) if mapped => Some("cpu-map"),
@@ -59,6 +67,10 @@ impl Groups {
         }
         let Some(count) = self.count else { return };
         let placed: Vec<u32> = self.of.range(..=threads).map(|(_, group)| *group).collect();
+        if let Some((at, size)) = (0..).zip(groups.sizes()).find(|(_, size)| *size > 64) {
+            let text = format!("thread-group {at} assigned too many threads ({size}, max=64)");
+            return say(Level::Alert, text);
+        }
         let free = threads as usize - placed.len();
         let empty = (1..=count).filter(|group| !placed.contains(group)).count();
         if empty > free {

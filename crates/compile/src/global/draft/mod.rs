@@ -8,6 +8,7 @@ pub(crate) use buffers::Buffers;
 pub(crate) use groups::Groups;
 pub(crate) use tls::TlsGlobal;
 
+use base::threads::ThreadGroups;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,28 @@ use crate::statement::{Statement, Step};
 pub(crate) type CasePairs = Vec<(Box<[u8]>, Box<[u8]>)>;
 
 /// Threads, and the processors that they run on.
-pub(crate) type CpuMap = Vec<(Vec<u32>, Vec<usize>)>;
+pub(crate) type CpuMap = Vec<CpuMapLine>;
+
+/// A `cpu-map` line, or a part of one.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuMapLine {
+    /// Groups.
+    pub groups: Vec<u32>,
+    /// Threads of these, from 1.
+    pub threads: Vec<u32>,
+    /// Processors.
+    pub cpus: Vec<usize>,
+}
+
+impl CpuMapLine {
+    /// Whether it is about a thread, counted from 0.
+    pub(crate) fn names(&self, thread: u32, groups: &ThreadGroups) -> bool {
+        self.groups.iter().any(|group| {
+            let members = groups.threads(*group);
+            members.contains(&thread) && self.threads.contains(&(thread - members.start + 1))
+        })
+    }
+}
 
 /// What is forgotten that servers and backends might be made from at run time.
 #[derive(Clone, Copy, Default)]
