@@ -134,12 +134,13 @@ fn waits(stream: &Stream<'_>) -> Option<Waits> {
 }
 
 fn early(stream: &mut Stream<'_>, origin: Origin) {
-    if wanted(stream) {
+    let wanted = wanted(stream);
+    if wanted {
         line(stream, origin);
     }
-    // Also where nothing is wrong yet, which `option dontlog-normal` keeps silent about: HAProxy does not
-    // come back to it when the response is an error.
-    stream.txn.logged = true;
+    // With the request nothing is wrong yet, which `option dontlog-normal` keeps silent about, and HAProxy does
+    // not come back to it when the response is an error.
+    stream.txn.logged = wanted || origin == Origin::Request;
 }
 
 /// A line about a stream as it stands.
