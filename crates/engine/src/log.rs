@@ -138,8 +138,8 @@ fn early(stream: &mut Stream<'_>, origin: Origin) {
     if wanted {
         line(stream, origin);
     }
-    // With the request nothing is wrong yet, which `option dontlog-normal` keeps silent about, and HAProxy does
-    // not come back to it when the response is an error.
+    // With the request nothing is wrong yet, which `option dontlog-normal` keeps silent about, and HAProxy
+    // does not come back to it when the response is an error.
     stream.txn.logged = wanted || origin == Origin::Request;
 }
 
