@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+import ports
+
 passed = failed = skipped = 0
 
 PHP = r"""<?php
@@ -224,11 +226,7 @@ backend be
 """)
         command = [program, "-db", "-f", f"{folder}/cfg"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                return socket.create_connection(("127.0.0.1", self.port)).close()
-            except OSError:
-                time.sleep(0.05)
+        ports.await_listener(self.port)
 
     def ask(self, head, body=b""):
         """All that comes until the connection ends: status, framing fields, the body's length and hash."""

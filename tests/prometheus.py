@@ -1,13 +1,9 @@
 #!/usr/bin/env python3
 """prometheus.py PROGRAM [HAPROXY]: Debian's prometheus scrapes the service prometheus-exporter of PROGRAM, and what it kept is what the
 program told; promtool has no more to say of its metrics than of those of HAPROXY. Loopback only; exits 1 if something is wrong."""
-import json, os, shutil, socket, subprocess, sys, tempfile, time, urllib.parse, urllib.request
+import json, os, shutil, subprocess, sys, tempfile, time, urllib.parse, urllib.request
 
-
-def free():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+import ports
 
 
 def get(port, path):
@@ -27,7 +23,7 @@ def retried(work):
 
 
 def start(program, folder):
-    port = free()
+    port = ports.free()
     with open(f"{folder}/cfg", "w") as f:
         f.write(f"""defaults
     mode http
@@ -67,7 +63,7 @@ def main(program, oracle=None):
         return 0
     with tempfile.TemporaryDirectory() as folder:
         process, port = start(program, folder)
-        own = free()
+        own = ports.free()
         with open(f"{folder}/prometheus.yml", "w") as f:
             f.write(f"""global:
   scrape_interval: 1s

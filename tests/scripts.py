@@ -18,15 +18,26 @@ import http.server
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
+import ports
+
 passed = failed = skipped = 0
 SECRET = "E57lT71DHOHK1eeOlMjatvUtUg6ejFZ8"
+
+# What stands before the rules of a frontend.
+PROXY = """defaults
+    mode http
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+frontend fe
+    bind 127.0.0.1:PORT
+"""
 
 
 def check(name, good, seen=""):
@@ -78,26 +89,16 @@ def origin():
     return server.server_port
 
 
-def free():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
-
-
 def run(program, folder, config, requests):
     """Sends the requests; what came of each, and the errors of scripts."""
-    port = free()
+    port = ports.free()
     with open(f"{folder}/cfg", "w") as file:
         file.write(config.replace("PORT", str(port)))
     with open(f"{folder}/out", "w") as out:
         process = subprocess.Popen([program, "-db", "-f", f"{folder}/cfg"], stdout=out, stderr=subprocess.STDOUT)
     came = []
     try:
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.05)
+        ports.await_listener(port)
         for method, path, fields, body in requests:
             line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
             try:
@@ -163,14 +164,7 @@ def oauth(scripts, folder):
     setenv OAUTH_HMAC_SECRET {SECRET}
     setenv OAUTH_ISSUER https://me/
     setenv OAUTH_AUDIENCE "https://api.x https://other"
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 5s
-    timeout server 5s
-frontend fe
-    bind 127.0.0.1:PORT
-    http-request deny unless {{ req.hdr(authorization) -m found }}
+{PROXY}    http-request deny unless {{ req.hdr(authorization) -m found }}
     http-request lua.jwtverify
     http-request set-header x-seen "%[var(txn.oauth.o)] %[var(txn.oauth.n)] %[var(txn.oauth.aud)]"
     http-request deny deny_status 401 unless {{ var(txn.authorized) -m bool }}
@@ -195,14 +189,7 @@ def cors(scripts, _):
     config = f"""global
     tune.lua.bool-sample-conversion normal
     lua-load {scripts}/haproxy-lua-cors/lib/cors.lua
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 5s
-    timeout server 5s
-frontend fe
-    bind 127.0.0.1:PORT
-    http-request lua.cors "GET,PUT" "a.com,http://a.com:8080,.any.org,//port.org:81" "x-a,x-b" if {{ path /list }}
+{PROXY}    http-request lua.cors "GET,PUT" "a.com,http://a.com:8080,.any.org,//port.org:81" "x-a,x-b" if {{ path /list }}
     http-request lua.cors "*" "*" "*" if {{ path /star }}
     http-response lua.cors
     default_backend be
@@ -218,7 +205,7 @@ def ingress(scripts, _):
     requests = [(method, path, {"X-User": user, "X-More": "m", "Cookie": "a=b"}, body) for path in paths
                 for user in (*Origin.codes, "drop") for method, body in (("GET", None), ("POST", "hello"))]
     requests.append(("OPTIONS", "/get", {}, None))
-    lua, port, dead = f"{scripts}/haproxy-ingress/rootfs/etc/lua", origin(), free()
+    lua, port, dead = f"{scripts}/haproxy-ingress/rootfs/etc/lua", origin(), ports.free()
     config = f"""global
     tune.lua.bool-sample-conversion normal
     lua-prepend-path {lua}/?.lua

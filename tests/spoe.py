@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+import ports
+
 AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agents", "spoa.py")
 CLIENTS = 12
 # `timeout processing`, and what a request may take beside it on a busy machine.
@@ -140,12 +142,7 @@ def play(program, goes_on, seconds, rng):
         one = agent(folder)
         proxy = subprocess.Popen([program, "-db", "-f", f"{folder}/cfg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            for _ in range(100):
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
+            ports.await_listener(port)
             load, until = Load(port), time.monotonic() + seconds
             while time.monotonic() < until:
                 time.sleep(rng.uniform(0.1, 0.7))
