@@ -60,6 +60,7 @@ impl Recipe {
 /// A packer.
 pub struct Packer {
     recipe: Recipe,
+    mark: Option<(u64, u8)>,
     inner: Inner,
 }
 
@@ -116,7 +117,7 @@ impl Packer {
                 Inner::Zstd(context)
             }
         };
-        Some(Packer { recipe, inner })
+        Some(Packer { recipe, mark: mark(recipe), inner })
     }
 
     /// How it was made.
@@ -156,7 +157,7 @@ impl Packer {
                 room.iter_mut().zip(payload).for_each(|(to, from)| *to = *from);
                 Ok(Stepped { taken: n, made: n, done: n == payload.len() })
             }
-            Inner::Flate(deflate) => flate(deflate, mark(self.recipe), payload, room, step),
+            Inner::Flate(deflate) => flate(deflate, self.mark, payload, room, step),
             Inner::Brotli(state) => {
                 let op = match step {
                     Step::Take => BrotliEncoderOperation::BROTLI_OPERATION_PROCESS,

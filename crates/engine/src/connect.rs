@@ -306,7 +306,7 @@ async fn dial(
     stream.txn.server_secured = config.tls().map(|_| Arc::new(Secured::awaited("TLSv1.3")));
     let opened = open_to(stream, aim).await;
     if opened.is_err() && config.tls().is_some() {
-        tls::figures::unreached();
+        tls::figures::not_shaken();
         if matches!(opened, Err(Attempt::Refused)) {
             // Its handshake had begun, in a way, and failed with the connection.
             farm::secure::count_server(&worker.farm, proxy, Some(&config.state), None);

@@ -138,7 +138,7 @@ async fn open(client: &mut Client) -> bool {
             false => (counters.denied_conn.inc(), listener.denied_conn.inc()),
         };
         if bind.tls.is_some() {
-            tls::figures::unreached();
+            tls::figures::not_shaken();
         }
         // Refused as if nobody listened: the close is a reset.
         let _ = client.socket.raw().set_linger0();

@@ -33,7 +33,7 @@ use crate::config::{self, Renewed};
 use crate::master::line::{Word, WorkerEnd};
 use crate::say;
 use way::Way;
-pub use way::{Bound, forwarding};
+pub use way::{Bound, forwarding, receiving};
 
 /// How much the thread gives way to the workers.
 const NICE: i8 = 10;

@@ -77,7 +77,7 @@ impl Drop for Open {
 /// Counts a connection with TLS that came to no handshake: its server could not be reached, or its client did
 /// not begin with the header that it owes, or
 /// was turned away by rules before that.
-pub fn unreached() {
+pub fn not_shaken() {
     own().total.fetch_add(1, Relaxed);
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use link::handshake::{self, Rejected};
 use model::conn::ConnError;
+use model::figures::TlsCounters;
 use program::Proxy;
 use tls::{Acceptor, Handshake};
 
@@ -19,12 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Counts a connection with TLS whose handshake never began, for the header that it must begin with was none:
 /// a failed one, as in HAProxy, unless the client let the time pass (`late`).
 pub(super) fn not_begun(client: &Client, proxy: &Proxy, late: bool) {
-    let worker = &client.worker;
-    worker.shared.program.world.process.ssl_rate.add(rt::now().as_millis());
-    tls::figures::unreached();
-    let front = &proxy.state.front.counters.of(worker.index).tls;
-    let bind = &proxy.binds[client.listener as usize].state.counters.of(worker.index).tls;
-    [front, bind].iter().filter(|_| !late).for_each(|c| c.failed.inc());
+    client.worker.shared.program.world.process.ssl_rate.add(rt::now().as_millis());
+    tls::figures::not_shaken();
+    counters(client, proxy).iter().filter(|_| !late).for_each(|c| c.failed.inc());
+}
+
+/// Where handshakes of a client count: at its frontend and at its listener.
+fn counters<'p>(client: &Client, proxy: &'p Proxy) -> [&'p TlsCounters; 2] {
+    let (worker, bind) = (client.worker.index, &proxy.binds[client.listener as usize]);
+    [&proxy.state.front.counters.of(worker).tls, &bind.state.counters.of(worker).tls]
 }
 
 /// Shakes hands with a client.
@@ -42,8 +46,7 @@ pub(super) async fn shake(
     let program = &worker.shared.program;
     let process = &program.world.process;
     process.ssl_rate.add(rt::now().as_millis());
-    let front = &proxy.state.front.counters.of(worker.index).tls;
-    let bind = &proxy.binds[client.listener as usize].state.counters.of(worker.index).tls;
+    let counted = counters(client, proxy);
     traced::session(&client.session, &trace::SSL, trace::ssl::NEW, level::STATE, "handshake begins");
     // What came behind the PROXY header is the beginning of the handshake.
     let begun = client.buf.take();
@@ -53,8 +56,8 @@ pub(super) async fn shake(
     let ends = || session.kill.get().is_some();
     match handshake::accept(sizes(&program.global.tune), socket, begun, timer, ends).await {
         Ok((stream, facts)) => {
-            [front, bind].iter().for_each(|c| c.done(facts.resumed));
-            for counters in [front, bind].iter().filter(|_| !facts.resumed) {
+            counted.iter().for_each(|c| c.done(facts.resumed));
+            for counters in counted.iter().filter(|_| !facts.resumed) {
                 match facts.staple {
                     Some(true) => counters.staples.inc(),
                     Some(false) => counters.failed_staples.inc(),
@@ -79,7 +82,7 @@ pub(super) async fn shake(
         Err(mut why) => {
             // Who lets the time pass has failed nothing, and was never through.
             let in_time = !why.is_late();
-            [front, bind].iter().filter(|_| in_time).for_each(|c| c.failed.inc());
+            counted.iter().filter(|_| in_time).for_each(|c| c.failed.inc());
             let conn = client.conn();
             conn.handshake_done.set(in_time.then(rt::now));
             conn.error.set(ConnError(why.number));

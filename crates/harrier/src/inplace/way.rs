@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use program::forward::Forward;
+use program::forward::{Dgram, Forward};
 use program::{Bind, Global, Program};
 use rt::{Listener, SharedDatagram, Unheard, sys};
 
@@ -104,8 +104,7 @@ impl Way {
     /// # Errors
     /// Why it can't be had.
     pub fn datagrams(&mut self, program: &Program, at: (usize, usize)) -> Result<SharedDatagram, String> {
-        let of = program.forwards.get(at.0);
-        let (forward, dgram) = of.and_then(|f| Some((f, f.datagrams.get(at.1)?))).ok_or_else(unnamed)?;
+        let (forward, dgram) = receiving(program, at)?;
         let whose = format!("frontend {}", forward.name);
         let opened = match self {
             Way::Near(_) => sockets::datagrams(&program.global, dgram),
@@ -162,6 +161,15 @@ impl Way {
 pub fn forwarding(program: &Program, (section, line): (usize, usize)) -> Result<(&Forward, &Bind), String> {
     let of = program.forwards.get(section);
     of.and_then(|forward| Some((forward, forward.binds.get(line)?))).ok_or_else(unnamed)
+}
+
+/// A `dgram-bind` line of a `log-forward` section.
+///
+/// # Errors
+/// There is none.
+pub fn receiving(program: &Program, (section, line): (usize, usize)) -> Result<(&Forward, &Dgram), String> {
+    let of = program.forwards.get(section);
+    of.and_then(|forward| Some((forward, forward.datagrams.get(line)?))).ok_or_else(unnamed)
 }
 
 fn unnamed() -> String {

@@ -125,8 +125,7 @@ fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<OwnedFd,
             opened(bind, forward.backlog_of(bind), &format!("frontend {}", forward.name))
         }
         (Some("datagrams"), Some(s), Some(d)) => {
-            let forward = program.forwards.get(s).ok_or_else(wrong)?;
-            let dgram = forward.datagrams.get(d).ok_or_else(wrong)?;
+            let (forward, dgram) = inplace::receiving(program, (s, d))?;
             let copy = sockets::datagrams(&program.global, dgram).and_then(|socket| socket.copy());
             copy.map_err(|e| sockets::datagram_complaint(dgram, &format!("frontend {}", forward.name), &e))
         }
