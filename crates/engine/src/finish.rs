@@ -42,6 +42,7 @@ pub fn run(stream: &mut Stream<'_>) {
     if logged {
         crate::log::write(stream);
     }
+    stream.parted = None;
     stream.release();
     count_end(stream, logged);
 }

@@ -95,6 +95,9 @@ pub struct Stream<'c> {
     pub place: Option<Place>,
     /// The connection to the server, once there is one.
     pub upstream: Option<Upstream>,
+    /// A connection to the server that serves nobody any more: it is closed behind the log line, which a
+    /// client that has its response may look for at once.
+    pub parted: Option<Transport>,
     /// Bytes to send to the server before anything else: the request head.
     pub to_server: Option<Buf>,
     /// Bytes to send to the client before anything else: the response head, or a whole local answer.
@@ -199,6 +202,7 @@ impl<'c> Stream<'c> {
             txn: Lent::new(txn),
             place: None,
             upstream: None,
+            parted: None,
             to_server: None,
             to_client: None,
             local_body: None,
@@ -372,6 +376,12 @@ impl<'c> Stream<'c> {
         if let Some(place) = &mut self.place {
             place.disconnect();
         }
+    }
+
+    /// Has a connection that serves nobody any more closed with the stream, not before.
+    pub fn part(&mut self, from: Option<Transport>) {
+        // A stream of HTTP/2 may last until its client has taken everything.
+        self.parted = from.filter(|_| self.client.part.is_none());
     }
 
     /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them

@@ -34,13 +34,16 @@ pub fn park(stream: &mut Stream<'_>) {
     // `max-reuse` counts streams of HTTP/2; a connection of HTTP/1 serves as long as it is kept, as HAProxy's
     // do.
     let leads_there = config.state.moves() == up.fit.moves && config.state.admin() & admin::MAINT == 0;
-    if config.pool_max_conn != 0 && leads_there {
+    let refused = if config.pool_max_conn != 0 && leads_there {
         let shared = worker.shared.program.global.tune.shared_pool;
         let ways = worker.shared.farm.backend(backend);
         let slot = ways.slots.get(server as usize);
         let quay = slot.filter(|_| shared).and_then(|s| s.quays.own());
-        worker.farm.pools.give(backend, server, idle, config, quay);
-    }
+        worker.farm.pools.give(backend, server, idle, config, quay)
+    } else {
+        Some(idle)
+    };
+    stream.part(refused.map(|idle| idle.socket));
 }
 
 /// NTLM and Negotiate authenticate the connection, not the request: it then belongs to one client.

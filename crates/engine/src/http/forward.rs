@@ -120,6 +120,9 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             if stream.http.server_keeps && stream.http.body_received && clean && !down.eof {
                 connect::park(stream);
             }
+            if let Some(up) = stream.upstream.take_if(|up| up.call.is_none() && up.seat.is_none()) {
+                stream.part(Some(up.socket));
+            }
             stream.leave_connection();
             // The client may still owe a part of its request: that is read before the next.
             if stream.http.next_keeps { Next::KeepAlive } else { Next::Close }

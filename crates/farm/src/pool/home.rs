@@ -55,8 +55,7 @@ impl Pool for Home {
             let slot = ways.slots.get(at.server as usize).filter(|_| shared);
             let quay = slot.and_then(|slot| slot.quays.own());
             let idle = Idle::new(socket, identity, requests, seat);
-            w.pools.give(at.proxy, at.server, idle, &config, quay);
-            Some(())
+            w.pools.give(at.proxy, at.server, idle, &config, quay)
         });
     }
 

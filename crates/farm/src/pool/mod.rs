@@ -259,7 +259,8 @@ impl Pools {
     }
 
     /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit), keeps
-    /// none (`pool-purge-delay 0`), or descriptors are few. `quay` is where other workers find it.
+    /// none (`pool-purge-delay 0`), or descriptors are few. `quay` is where other workers find it. What is not
+    /// kept comes back, for its user to close.
     pub fn give(
         &self,
         proxy: u32,
@@ -267,12 +268,12 @@ impl Pools {
         idle: Idle,
         config: &program::Server,
         quay: Option<&Arc<Quay>>,
-    ) {
+    ) -> Option<Idle> {
         let (limit, state) = (config.pool_max_conn, &*config.state);
-        let Some(pool) = self.pool(proxy, server) else { return };
+        let Some(pool) = self.pool(proxy, server) else { return Some(idle) };
         // One that was deleted meanwhile was told off all connections already.
         if config.pool_purge_delay.is_zero() || state.is_removed() {
-            return;
+            return Some(idle);
         }
         if in_use(&idle.socket) >= self.low.get() {
             return self.pass_on(idle, config, quay);
@@ -280,7 +281,7 @@ impl Pools {
         let conns = &state.conns;
         let over = || conns.are_enough(config.pool_low_conn);
         if idle.socket.is_hung_up() {
-            return;
+            return Some(idle);
         }
         let full = || u32::try_from(limit).is_ok_and(|l| conns.idle() >= l);
         if over() || full() {
@@ -290,7 +291,7 @@ impl Pools {
             // As in HAProxy those that rest stay, whomever they fit. Those of other workers can't be looked
             // at: a worker that has none may keep one.
             if full() || (!pool.is_empty() && over()) {
-                return;
+                return Some(idle);
             }
         }
         let mut pool = pool.borrow_mut();
@@ -301,18 +302,18 @@ impl Pools {
         conns.rest(is_safe(idle.requests));
         pool.push(Resting::new(idle, quay));
         self.count.set(self.count.get() + 1);
+        None
     }
 
     /// No connection rests here: descriptors are few, or another configuration runs, whose pools take it.
     #[cold]
-    fn pass_on(&self, idle: Idle, config: &program::Server, quay: Option<&Arc<Quay>>) {
+    fn pass_on(&self, idle: Idle, config: &program::Server, quay: Option<&Arc<Quay>>) -> Option<Idle> {
         if !self.closed.get() {
-            return;
+            return Some(idle);
         }
-        let Some((heir, at)) = FarmWorker::heir(config) else { return };
-        if let Some(now) = heir.farm.program.find_server(at.proxy, at.server) {
-            heir.pools.give(at.proxy, at.server, idle, &now, quay);
-        }
+        let Some((heir, at)) = FarmWorker::heir(config) else { return Some(idle) };
+        let Some(now) = heir.farm.program.find_server(at.proxy, at.server) else { return Some(idle) };
+        heir.pools.give(at.proxy, at.server, idle, &now, quay)
     }
 
     /// Whether nothing is known of a server and its connections.
