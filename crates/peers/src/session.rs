@@ -25,6 +25,8 @@ use crate::teach::{FULL, Group, Teaching, Told};
 const BEAT: Duration = Duration::from_secs(3);
 /// Whoever was not heard of for so long is gone.
 const SILENCE: Duration = Duration::from_secs(5);
+/// A lesson in which nothing was told for so long has come to a halt.
+const STALL: Duration = Duration::from_secs(5);
 /// Bytes that are received at a time.
 const CHUNK: usize = 64 * 1024;
 /// Tables that a peer may define.
@@ -58,6 +60,8 @@ struct Session<'h> {
     gone: usize,
     heard: Mono,
     spoke: Mono,
+    /// When the lesson began, or the peer last told of an entry.
+    taught: Mono,
     /// Tables as the peer defined them.
     known: Vec<Known>,
     /// The one that updates are about.
@@ -108,6 +112,7 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         gone: 0,
         heard: rt::now(),
         spoke: rt::now(),
+        taught: rt::now(),
         known: Vec::new(),
         current: None,
         named: None,
@@ -182,6 +187,7 @@ impl Session<'_> {
             if self.is_over() {
                 return End::Over;
             }
+            self.beat();
             self.say();
             self.show_texts();
             let next = if self.out.is_empty() { self.spoke + BEAT } else { self.heard + SILENCE };
@@ -205,14 +211,23 @@ impl Session<'_> {
                     self.slot.view.silences.fetch_add(1, Relaxed);
                     return End::Over;
                 }
-                Event::Late => {
-                    if self.out.is_empty() {
-                        write::short(&mut self.out, class::CONTROL, control::HEARTBEAT);
-                        self.slot.view.beats_sent.fetch_add(1, Relaxed);
-                    }
-                }
+                Event::Late => {}
                 Event::Closed => return End::Over,
             }
+        }
+    }
+
+    /// Says that this process is alive, if it has said nothing for long: in a long lesson, too, where there is
+    /// always something to hear. Who hears nothing from its pupil gives it up.
+    fn beat(&mut self) {
+        let now = rt::now();
+        if self.out.is_empty() && now >= self.spoke + BEAT {
+            write::short(&mut self.out, class::CONTROL, control::HEARTBEAT);
+            self.slot.view.beats_sent.fetch_add(1, Relaxed);
+        }
+        if self.slot.learning.get() && now >= self.taught + STALL {
+            self.taught = now;
+            self.hub.stalled(self.slot);
         }
     }
 
@@ -327,7 +342,8 @@ impl Session<'_> {
                 let known = self.current.and_then(|at| self.known.get_mut(at));
                 let Some(known) = known else { return Ok(()) };
                 let tables = &self.hub.section().tables;
-                let now = rt::now().as_millis();
+                self.taught = rt::now();
+                let now = self.taught.as_millis();
                 let mut fresh = self.hub.fresh.borrow_mut();
                 let fresh = (!self.hub.is_up_to_date()).then_some(&mut *fresh);
                 Lesson { tables, seen: &mut self.seen, fresh, now }.entry(known, kind, body)?;
@@ -388,6 +404,7 @@ impl Session<'_> {
             return;
         }
         if self.slot.ask.take() {
+            self.taught = rt::now();
             write::short(&mut self.out, class::CONTROL, control::RESYNC);
         }
         let mut progress = self.slot.progress.borrow_mut();

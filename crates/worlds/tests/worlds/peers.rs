@@ -138,6 +138,45 @@ fn who_was_asked_and_comes_anew_is_asked_again() {
     });
 }
 
+#[test]
+fn a_lesson_that_comes_to_a_halt_is_asked_for_again_and_then_given_up() {
+    explore(PEERS, CALM, |stage| async move {
+        let asked = Rc::new(Cell::new(0));
+        let seen = asked.clone();
+        stage.serve(B, move |mut peer, _| {
+            let seen = seen.clone();
+            async move {
+                let _ = welcome(&mut peer).await;
+                let mut out = Vec::new();
+                definition(&mut out);
+                taught(&mut out, 1, 5, 50);
+                loop {
+                    if peer.send(&out).await.is_err() {
+                        return;
+                    }
+                    out.clear();
+                    if within(Duration::from_secs(2), controlled(&mut peer)).await
+                        == Some(Some(control::RESYNC))
+                    {
+                        seen.set(seen.get() + 1);
+                    }
+                    write::short(&mut out, class::CONTROL, control::HEARTBEAT);
+                }
+            }
+        });
+        assert!(
+            within(Duration::from_secs(30), async {
+                while !is_up_to_date(&stage) {
+                    rt::sleep(Duration::from_millis(10)).await;
+                }
+            })
+            .await
+            .is_some()
+        );
+        assert_eq!((asked.get(), get(&exchanged(&stage), 5)), (2, Some(50)));
+    });
+}
+
 /// An entry of a lesson: whoever teaches tells the time left.
 fn taught(out: &mut Vec<u8>, number: u32, key: u32, value: u64) {
     write::message(out, table::TIMED, |out| {
