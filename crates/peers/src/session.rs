@@ -27,6 +27,8 @@ const BEAT: Duration = Duration::from_secs(3);
 const SILENCE: Duration = Duration::from_secs(5);
 /// A lesson in which nothing was told for so long has come to a halt.
 const STALL: Duration = Duration::from_secs(5);
+/// So long an acknowledgement waits for others: nobody waits for it, it only says where to go on when the connection is lost.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that are received at a time.
 const CHUNK: usize = 64 * 1024;
 /// Tables that a peer may define.
@@ -62,6 +64,8 @@ struct Session<'h> {
     spoke: Mono,
     /// When the lesson began, or the peer last told of an entry.
     taught: Mono,
+    /// When updates that came are to be acknowledged, if any are.
+    owes: Option<Mono>,
     /// Tables as the peer defined them.
     known: Vec<Known>,
     /// The one that updates are about.
@@ -113,6 +117,7 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         heard: rt::now(),
         spoke: rt::now(),
         taught: rt::now(),
+        owes: None,
         known: Vec::new(),
         current: None,
         named: None,
@@ -189,8 +194,10 @@ impl Session<'_> {
             }
             self.beat();
             self.say();
+            self.acknowledge();
             self.show_texts();
             let next = if self.out.is_empty() { self.spoke + BEAT } else { self.heard + SILENCE };
+            let next = self.owes.map_or(next, |due| next.min(due));
             timer.set(Some(next.min(self.heard + SILENCE)));
             match poll_fn(|cx| self.poll(cx, &mut timer)).await {
                 Event::Sent(bytes) => {
@@ -278,7 +285,6 @@ impl Session<'_> {
         self.input = input;
         self.input.copy_within(used, 0);
         self.filled = left;
-        self.acknowledge();
         Ok(())
     }
 
@@ -377,11 +383,17 @@ impl Session<'_> {
         }
     }
 
-    /// Tells how far updates have come, but not while everything is told.
+    /// Tells how far updates have come, but not while everything is told: with what goes out anyway, or soon.
     fn acknowledge(&mut self) {
-        if self.slot.learning.get() {
+        if self.slot.learning.get() || !self.known.iter().any(|k| k.owed) {
+            self.owes = None;
             return;
         }
+        let due = *self.owes.get_or_insert_with(|| rt::now() + PAUSE);
+        if self.out.is_empty() && rt::now() < due {
+            return;
+        }
+        self.owes = None;
         for known in self.known.iter_mut().filter(|k| k.owed) {
             // The rest goes together with what comes until there is room.
             if self.out.len() >= FULL {
