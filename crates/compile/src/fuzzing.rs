@@ -41,7 +41,7 @@ backend one
  server s5 127.0.0.1:83 ssl verify none no-check
 backend two
  load-server-state-from-file local
- server-state-file one
+ server-state-file-name one
  server s1 127.0.0.1:80 check slowstart 60s rise 3 fall 4
  server s2 127.0.0.1:81 check agent-check agent-port 9 backup
  server-template t 1-3 srv.test:80 resolvers r init-addr last,none
