@@ -32,13 +32,14 @@ listen x
 ";
 
 /// The objects, as they begin.
-fn objects() -> Shared {
+pub(crate) fn objects() -> Shared {
     let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
     let source = Source::new("fuzz.cfg", OBJECTS.as_bytes().to_vec());
     let reading = syntax::read(vec![source], Environment::new(), grammar);
     let options = compile::Options::default();
     let outcome = compile::compile(reading, &Registry::standard(), Arc::new(World::new(2)), &options);
-    let program: Program = outcome.program.expect("this configuration is right");
+    let mut program: Program = outcome.program.expect("this configuration is right");
+    program.adopt();
     Shared::new(Arc::new(program), rt::precise(), rt::wall())
 }
 

@@ -13,6 +13,8 @@
 
 mod figures;
 mod file;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::fs::File;

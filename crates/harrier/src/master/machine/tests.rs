@@ -104,6 +104,8 @@ impl World {
             assert_eq!((old.pid, old.reloads + 1, old.line), (new.pid, new.reloads, new.line));
         }
         self.machine = next;
+        // The program that follows knows nothing of what ended before.
+        (self.fell, self.unloaded) = (None, false);
         self.start();
     }
 
