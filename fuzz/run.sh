@@ -19,7 +19,7 @@ export RUSTFLAGS
 # The triple is named so that build scripts are compiled without these flags.
 case $target in
     all) bin="" ;;
-    cache_keys|compile|compression|cli|tls|handshake|fields|lua) bin="--bin $target" ;;
+    cache_keys|compile|compression|cli|states|master|tls|handshake|fields|lua) bin="--bin $target" ;;
     *) bin="--bin $target --no-default-features" ;;
 esac
 cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$build" $bin || {

@@ -12,6 +12,7 @@
 pub mod cli;
 mod command;
 pub mod dump;
+pub mod fuzzing;
 pub mod gather;
 pub mod info;
 pub mod machine;
@@ -22,6 +23,7 @@ mod server_state;
 pub mod stats;
 
 pub use command::process::listen_name;
+pub use stats::shm;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::Shared;
 use program::Program;
 
-use crate::stats::row::{Filter, Kind, Row, each};
+use crate::stats::row::{Filter, Given, Kind, Row, each};
 use crate::stats::table::COLUMNS;
 
 /// The most that is read of a file.
@@ -29,12 +29,18 @@ pub struct Preload {
 
 /// Reads the file that a program names.
 pub fn read(program: &Program) -> Preload {
-    let Some(path) = program.global.stats_file.as_deref() else { return Preload::default() };
+    let Some(path) = program.global.figures.first.as_deref() else { return Preload::default() };
     let name = path.display();
     let wrong = |note| Preload { notes: vec![note], ..Preload::default() };
     let Some(text) = contents(path) else {
         return wrong(format!("Can't load stats-file '{name}': cannot open file."));
     };
+    parse(&text, &name.to_string(), program)
+}
+
+/// Reads what stands in a file of this name.
+pub fn parse(text: &str, name: &str, program: &Program) -> Preload {
+    let wrong = |note| Preload { notes: vec![note], ..Preload::default() };
     let kinds = kinds(program);
     let mut figures = HashMap::new();
     let (mut notes, mut part): (Vec<String>, Option<Part<'_>>) = (Vec::new(), None);
@@ -64,7 +70,7 @@ impl Preload {
         }
         each(shared, &Filter::default(), |mut row| {
             let front = row.is_front() || row.is_listener();
-            if let Some(given) = guid(&row).and_then(|guid| self.figures.get(&(front, guid.to_owned()))) {
+            if let Some(given) = row.guid().and_then(|guid| self.figures.get(&(front, guid.to_owned()))) {
                 begin(&mut row, given);
             }
         });
@@ -93,16 +99,6 @@ fn kinds(program: &Program) -> HashMap<String, Kind> {
         proxy.servers.beginning().iter().for_each(|server| know(&server.state.guid, Kind::Server));
     }
     all
-}
-
-/// The name under which an object stands in a file.
-pub fn guid<'r>(row: &Row<'r>) -> Option<&'r str> {
-    match (row.kind, row.server) {
-        (Kind::Frontend | Kind::Backend, _) => row.proxy.state.guid.as_deref(),
-        (Kind::Listener, _) => row.bind.and_then(|(_, bind)| bind.state.guid.as_deref()),
-        (_, Some(server)) => server.state.guid.as_deref(),
-        _ => None,
-    }
 }
 
 /// A part of a file: whether it is about frontends, and its columns behind the guid.
@@ -188,7 +184,7 @@ fn begin(row: &mut Row<'_>, figures: &[(String, u64)]) {
 /// What is read of a column names the counter that it is.
 fn give(row: &mut Row<'_>, name: &str, value: u64) {
     if let Some(column) = COLUMNS.iter().find(|c| c.name == name) {
-        row.given = Some(value);
+        row.given = Some(Given::First(value));
         let _ = (column.read)(row);
         row.given = None;
     }

@@ -87,6 +87,14 @@ pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Op
     new.freed.raise();
     new.sessions.all().iter().for_each(|session| session.look());
     new.applets.wake(AppletKind::Syslog);
+    // Who accepts goes from each configuration to the next one: none may be gone before all have looked,
+    // though two follow each other at once.
+    rt::spawn(async move {
+        for _ in 0..2 {
+            rt::yield_now().await;
+        }
+        drop(old);
+    });
     Some(new)
 }
 

@@ -27,6 +27,8 @@ pub struct Loaded {
     pub scripts: Option<Arc<lua::Loaded>>,
     /// Figures that its objects begin with (`stats-file`).
     pub preload: admin::preload::Preload,
+    /// Figures that it shares with other processes (`shm-stats-file`).
+    pub figures: admin::shm::Opened,
     /// `-q` or `quiet`: the start says nothing.
     pub quiet: bool,
 }
@@ -78,11 +80,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let scripts = lua::load(&mut reading, &mut registry, world.workers);
     options.mail_by_script = send_mail(scripts.as_deref());
     let mut outcome = compile::compile(reading, &registry, world, &options);
-    let preload = outcome.program.as_ref().map(admin::preload::read).unwrap_or_default();
-    for note in &preload.notes {
-        let warning = Diagnostic::plain(Level::Warning, format!("config: {note}"));
-        outcome.diagnostics.push(warning.styled(Style::Bare));
-    }
+    let (preload, figures) = figures(&mut outcome, args);
     home.leave();
     // `quiet` is for processes that nobody watches.
     let quiet = args.quiet || outcome.quiet && !args.verbose && !args.foreground;
@@ -127,7 +125,28 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     tell_sockets(&mut program);
     program.adopt();
     let services = services_with(scripts.as_deref());
-    Ok(Loaded { program: Arc::new(program), services, scripts, preload, quiet })
+    Ok(Loaded { program: Arc::new(program), services, scripts, preload, figures, quiet })
+}
+
+/// The files of figures that a program names; what is wrong with them is told with the rest.
+fn figures(outcome: &mut compile::Outcome, args: &Args) -> (admin::preload::Preload, admin::shm::Opened) {
+    let preload = outcome.program.as_ref().map(admin::preload::read).unwrap_or_default();
+    let opened = outcome.program.as_ref().map(|program| admin::shm::open(program, args.check));
+    let mut say = |level, text: String| {
+        outcome.diagnostics.push(Diagnostic::plain(level, text).styled(Style::Bare));
+    };
+    let figures = opened.unwrap_or_else(|| Ok(admin::shm::Opened::default())).unwrap_or_else(|text| {
+        let is_last = text.starts_with("config:");
+        say(Level::Alert, text);
+        if !is_last {
+            say(Level::Alert, "Fatal errors found in configuration.".to_owned());
+        }
+        admin::shm::Opened::default()
+    });
+    for note in preload.notes.iter().chain(&figures.notes) {
+        say(Level::Warning, format!("config: {note}"));
+    }
+    (preload, figures)
 }
 
 /// Whether a script sends the mails about servers itself.

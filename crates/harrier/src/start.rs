@@ -67,6 +67,10 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));
     loaded.preload.begin(&shared);
+    if let Err(text) = loaded.figures.begin(&shared) {
+        say::alert(&text);
+        return ExitCode::from(1);
+    }
     if !open_namespaces(&program) {
         return ExitCode::from(1);
     }
@@ -295,6 +299,7 @@ fn serve(
             let peers = rt::peers();
             watchdog::start(peers.clone(), shared.program.global.warn_blocked_after);
             rt::spawn(stop::obey(shared.clone(), peers));
+            rt::spawn(admin::shm::keep());
             for (index, (_, listener)) in cli.iter().enumerate() {
                 rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), index));
             }

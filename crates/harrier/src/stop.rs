@@ -24,6 +24,7 @@ pub async fn obey(shared: Arc<Shared>, peers: Peers) {
         match signal {
             signal @ (Signal::Term | Signal::Int) => {
                 ASKED.store(signal.number(), Relaxed);
+                admin::shm::leave(&shared, false);
                 return now(&peers);
             }
             Signal::Usr1 => {
@@ -94,8 +95,9 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     if process.stopping.swap(true, Relaxed) {
         return;
     }
-    // Whoever comes after this process needs the processor more.
+    // Whoever comes after this process needs the processor more, and knows at once what was counted here.
     rt::set_sleepless(false);
+    admin::shm::refresh(&shared);
     state::stopped(&shared);
     for worker in 0..peers.count() {
         peers.send_to(worker, Box::new(run::soft_stop));
@@ -105,6 +107,7 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     while busy() && deadline.is_none_or(|d| rt::now() < d) {
         rt::sleep(LOOK).await;
     }
+    admin::shm::leave(&shared, true);
     now(&peers);
 }
 

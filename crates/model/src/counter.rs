@@ -4,6 +4,7 @@
 //! copy of a block of counters ([`Sharded`]), writes it without any read-modify-write instruction
 //! (only the owner writes), and whoever wants the figure adds the copies up.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// One figure, written by a single thread, readable by all.
@@ -59,14 +60,19 @@ pub(crate) fn zero<'c>(counters: impl IntoIterator<Item = &'c Counter>) {
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
 
-/// One copy of `T` for each worker.
+/// One copy of `T` for each worker, and perhaps one of what other processes have counted.
 #[derive(Debug)]
-pub struct Sharded<T>(Box<[Padded<T>]>);
+pub struct Sharded<T>(Box<[Padded<T>]>, OnceLock<Box<T>>);
 
 impl<T: Default> Sharded<T> {
     /// Copies for `workers` workers, at least one.
     pub fn new(workers: usize) -> Sharded<T> {
-        Sharded((0..workers.max(1)).map(|_| Padded::default()).collect())
+        Sharded((0..workers.max(1)).map(|_| Padded::default()).collect(), OnceLock::new())
+    }
+
+    /// The copy of other processes (`shm-stats-file`), which is only ever set.
+    pub fn others(&self) -> &T {
+        self.1.get_or_init(Box::default)
     }
 }
 
@@ -79,7 +85,7 @@ impl<T> Sharded<T> {
 
     /// All copies, for summing.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|p| &p.0)
+        self.0.iter().map(|p| &p.0).chain(self.1.get().map(|others| &**others))
     }
 
     /// The sum of one figure over all copies.
@@ -104,6 +110,17 @@ mod tests {
         s.of(2).add(5);
         assert_eq!(s.sum(|c| c), 7);
         assert_eq!(s.greatest(|c| c), 5);
+    }
+
+    #[test]
+    fn what_others_counted_is_in_the_sum() {
+        let s: Sharded<Counter> = Sharded::new(2);
+        s.of(1).add(2);
+        s.others().set(40);
+        s.others().set(30);
+        assert_eq!(s.sum(|c| c), 32);
+        s.iter().for_each(|c| c.set(0));
+        assert_eq!(s.sum(|c| c), 0);
     }
 
     #[test]

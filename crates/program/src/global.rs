@@ -39,8 +39,8 @@ pub struct Global {
     pub maxpipes: u32,
     /// `daemon`.
     pub daemon: bool,
-    /// `stats-file`.
-    pub stats_file: Option<PathBuf>,
+    /// Files of figures.
+    pub figures: FigureFiles,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// What the master process heeds.
@@ -152,6 +152,17 @@ pub struct Switches {
     pub ktls: bool,
     /// `noreuseport`.
     pub reuseport: bool,
+}
+
+/// Where figures of other processes stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FigureFiles {
+    /// Those to begin with (`stats-file`).
+    pub first: Option<PathBuf>,
+    /// Those that processes count together (`shm-stats-file`).
+    pub shared: Option<PathBuf>,
+    /// The most objects in that file (`shm-stats-file-max-objects`).
+    pub most_shared: Option<usize>,
 }
 
 /// A set of status codes 100 to 599.

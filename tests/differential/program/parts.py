@@ -270,7 +270,7 @@ PROXY += [
 GLOBAL += [
     (1, "busy-polling", flag), (1, "cpu-map", num("1 0", "1/1 0-1")), (1, "cpu-set", num("reset", "drop-cpu 99", "only-cluster 0")), (1, "daemon", flag), (1, "httpclient.resolvers.id", num("default")),
     (1, "httpclient.ssl.ca-file", num("ca.crt")), (1, "issuers-chain-path", num(".")), (1, "master-worker", num("no-exit-on-failure", "")), (1, "mworker-max-reloads", num(5)), (1, "noevports", flag), (1, "nokqueue", flag),
-    (1, "noepoll", flag), (1, "nopoll", flag), (1, "ocsp-update.httpproxy", num("127.0.0.1:1")), (1, "setcap", num("cap_net_bind_service")), (1, "shm-stats-file", num("/tmp/h-diff-shm")), (1, "shm-stats-file-max-objects", num(100)),
+    (1, "noepoll", flag), (1, "nopoll", flag), (1, "ocsp-update.httpproxy", num("127.0.0.1:1")), (1, "setcap", num("cap_net_bind_service")), (1, "shm-stats-file", num("shm.file")), (1, "shm-stats-file-max-objects", num(100)),
     (1, "ssl-dh-param-file", num("dh.pem")), (1, "ssl-engine", num("rdrand")), (1, "ssl-mode-async", flag), (1, "ssl-passphrase-cmd", num("/bin/true")), (1, "ssl-propquery", num("provider=default")), (1, "ssl-provider", num("default")),
     (1, "ssl-provider-path", num("/tmp")), (1, "stats-file", num("stats.file")), (1, "thread-group", num("1 1")), (1, "thread-groups", num(1)), (1, "tune.fail-alloc", num(0)), (1, "tune.fd.edge-triggered", num("on", "off")), (1, "tune.fd.tables", num("strict")),
     (1, "tune.ssl.capture-cipherlist-size", num(100)), (1, "zero-warning", lambda g: "" if chance(g.rng, 0.5) else None), (1, "cpu-affinity", num("auto", "per-core")), (1, "max-threads-per-group", num(8)),

@@ -1,16 +1,13 @@
 //! `clear counters`. Figures of protocols (TLS, HTTP/1, HTTP/2) go with the maxima, as HAProxy's modules do,
 //! but for what is open.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use base::rate::PeakRate;
-use model::proxy::{Back, Front, Listener};
-use model::{Proxy, Server};
 use program::listener::Level;
 
 use super::activity;
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
+use crate::shm;
+use crate::stats::clear::{clear_listener, clear_proxy, clear_server};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[Command::now(
@@ -21,6 +18,8 @@ pub const COMMANDS: &[Command] = &[Command::now(
     clear,
 )];
 
+const SHARED: &str = "Server counters are stored in a shared-memory stats file; clearing them breaks monotonicity for monitoring tools and affects all attached processes. Append 'force' to clear anyway.";
+
 /// `clear counters [all | server <backend>/<server> [force]]`. Only an admin may clear more than maxima.
 pub fn clear(call: &mut Call<'_>) -> Outcome {
     let what = call.arg(0);
@@ -29,7 +28,13 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
         return Err("Permission denied".into());
     }
     if what == "server" {
-        clear_server(&call.config(call.server_called(call.arg(1))?).state, true);
+        let at = call.server_called(call.arg(1))?;
+        let server = &call.config(at).state;
+        if shm::holds(server) && call.arg(2) != "force" {
+            return Err(SHARED.into());
+        }
+        clear_server(server, true);
+        shm::cleared(Some(server));
         return Ok(Reply::info("Server counters cleared."));
     }
     if all {
@@ -45,6 +50,9 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
             clear_server(&server.state, all);
         }
     }
+    if all {
+        shm::cleared(None);
+    }
     for server in program.resolvers.iter().flat_map(|r| &r.servers).filter(|_| all) {
         server.state.clear();
     }
@@ -54,54 +62,4 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
         rate.reset_peak();
     }
     Ok(Reply::Done)
-}
-
-fn reset(rates: &[&PeakRate], all: bool) {
-    for rate in rates {
-        rate.reset_peak();
-        if all {
-            rate.rate().clear();
-        }
-    }
-}
-
-fn clear_proxy(proxy: &Proxy, all: bool) {
-    clear_front(&proxy.front, all);
-    clear_back(&proxy.back, all);
-}
-
-fn clear_front(front: &Front, all: bool) {
-    front.current_max.store(0, Relaxed);
-    reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
-    front.counters.iter().for_each(|copy| copy.clear(all));
-}
-
-fn clear_back(back: &Back, all: bool) {
-    back.current_max.store(0, Relaxed);
-    back.queued_max.store(0, Relaxed);
-    reset(&[&back.session_rate], all);
-    back.counters.iter().for_each(|copy| copy.clear(all));
-    if !all {
-        return;
-    }
-    back.went_down.store(0, Relaxed);
-    back.last_session.store(0, Relaxed);
-}
-
-fn clear_listener(listener: &Listener, all: bool) {
-    listener.current_max.store(0, Relaxed);
-    listener.counters.iter().for_each(|copy| copy.clear(all));
-}
-
-fn clear_server(server: &Server, all: bool) {
-    server.served_max.store(0, Relaxed);
-    server.queued_max.store(0, Relaxed);
-    reset(&[&server.rate], all);
-    server.counters.iter().for_each(|copy| copy.clear(all));
-    if !all {
-        return;
-    }
-    server.failed_checks.store(0, Relaxed);
-    server.went_down.store(0, Relaxed);
-    server.last_session.store(0, Relaxed);
 }

@@ -8,7 +8,6 @@ use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
 use crate::gather::gather;
 use crate::machine;
-use crate::preload::guid;
 use crate::product;
 use crate::stats::row::{Filter, each};
 use crate::stats::table::COLUMNS;
@@ -206,8 +205,9 @@ pub fn stats_file(call: &mut Call<'_>) -> Outcome {
         let _ = writeln!(text, "{heading} guid,{},", columns.join(","));
     }
     let filter = Filter::default();
+    crate::shm::refresh(call.shared());
     each(call.shared(), &filter, |row| {
-        let Some(guid) = guid(&row) else { return };
+        let Some(guid) = row.guid() else { return };
         let front = row.is_front() || row.is_listener();
         let (_, columns, text) = &mut parts[usize::from(!front)];
         let _ = write!(text, "{guid},");

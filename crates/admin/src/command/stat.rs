@@ -48,6 +48,7 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     filter.no_maint = has("no-maint");
     filter.up = has("up");
     let shared = call.shared();
+    crate::shm::refresh(shared);
     Ok(Reply::Dump(match (has("json"), has("typed")) {
         (true, _) => write::json(shared, &filter),
         (_, true) => write::typed(shared, &filter, has("desc")),

@@ -71,6 +71,7 @@ impl Service for Exporter {
             return Answer { status: 400, refused: true, ..Answer::default() };
         };
         let format = Format::wanted(request.txn.req.first("accept"));
+        crate::shm::refresh(&request.worker.shared);
         let scrape = Scrape::new(request.worker.shared.clone(), asked, format);
         Answer {
             status: 200,

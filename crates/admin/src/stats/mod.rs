@@ -1,6 +1,7 @@
 //! Statistics: one table of figures ([`table`]), the objects they belong to ([`row`]), and the forms they
 //! take: CSV, typed lines and JSON ([`show`]), HTML ([`page`]).
 
+pub mod clear;
 mod html;
 mod options;
 pub mod page;
@@ -10,6 +11,7 @@ mod read;
 pub mod resolvers;
 pub mod row;
 pub mod schema;
+pub mod shm;
 pub mod show;
 pub mod table;
 pub mod value;

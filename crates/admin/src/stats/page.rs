@@ -153,6 +153,7 @@ fn redirect(page: &Page, options: Options) -> Answer {
 
 fn show_page(request: &Request<'_>, page: &Page, options: &Options, admin: bool) -> Answer {
     let shared = &request.worker.shared;
+    crate::shm::refresh(shared);
     let filter = Filter {
         scope: page.scope.clone(),
         search: options.scope.clone(),

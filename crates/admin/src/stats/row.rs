@@ -112,8 +112,17 @@ pub struct Row<'r> {
     pub now: Mono,
     /// When, as a date.
     pub wall: Wall,
-    /// Figures are not read but begin with this ([`crate::preload`]): no worker counts yet.
-    pub given: Option<u64>,
+    /// Figures are not only read but set before.
+    pub given: Option<Given>,
+}
+
+/// What a figure is set to.
+#[derive(Clone, Copy, Debug)]
+pub enum Given {
+    /// It begins with this ([`crate::preload`]): no worker counts yet.
+    First(u64),
+    /// Other processes have counted this ([`crate::shm`]).
+    Others(u64),
 }
 
 /// Figures to sum, one function for each kind that has it.
@@ -180,6 +189,16 @@ impl<'r> Row<'r> {
         }
     }
 
+    /// The name under which it stands in files of figures.
+    pub fn guid(&self) -> Option<&'r str> {
+        match (self.kind, self.server) {
+            (Kind::Frontend | Kind::Backend, _) => self.proxy.state.guid.as_deref(),
+            (Kind::Listener, _) => self.bind.and_then(|(_, bind)| bind.state.guid.as_deref()),
+            (_, Some(server)) => server.state.guid.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Sums a figure over all workers.
     pub fn sum(&self, figure: Figure) -> Value {
         match (self.kind, self.server, self.bind) {
@@ -191,14 +210,16 @@ impl<'r> Row<'r> {
         }
     }
 
-    fn total<T>(&self, figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value {
+    fn total<T: Default>(&self, figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value {
         figure.map_or(Value::None, |figure| self.one(counters, figure))
     }
 
-    /// A figure summed over all workers, or begun with what is given.
-    fn one<T>(&self, counters: &Sharded<T>, figure: impl Fn(&T) -> &Counter) -> Value {
-        if let Some(given) = self.given {
-            figure(counters.of(0)).set(given);
+    /// A figure summed over all workers; what is given is taken before.
+    fn one<T: Default>(&self, counters: &Sharded<T>, figure: impl Fn(&T) -> &Counter) -> Value {
+        match self.given {
+            Some(Given::First(n)) => figure(counters.of(0)).set(n),
+            Some(Given::Others(n)) => figure(counters.others()).set(n),
+            None => {}
         }
         counters.sum(figure).into()
     }

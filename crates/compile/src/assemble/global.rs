@@ -62,7 +62,7 @@ impl Assembly<'_> {
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
             daemon: g.daemon,
             pidfile: g.pidfile,
-            stats_file: g.stats_file,
+            figures: g.figures,
             master: g.master,
             chroot: g.chroot,
             uid: g.uid,

@@ -36,14 +36,14 @@ pub(super) fn share(line: &BindDraft, position: usize, workers: u32, groups: &Th
 fn spread_line(line: &mut BindDraft, default: Shards, workers: u32, groups: &ThreadGroups) {
     let set = bind::threads(&line.threads, workers, groups);
     let threads: Vec<u32> = (0..workers).filter(|thread| set.has(*thread as usize)).collect();
-    let count = match line.shards.unwrap_or(default) {
-        Shards::Count(n) => (n as usize).min(threads.len()),
-        Shards::ByThread => threads.len(),
+    let shares = match line.shards.unwrap_or(default) {
+        Shards::Count(n) => shares(&threads, (n as usize).min(threads.len())),
+        Shards::ByThread => shares(&threads, threads.len()),
+        Shards::ByGroup => by_group(&threads, groups),
     };
-    if count < 2 {
+    if shares.len() < 2 {
         return;
     }
-    let shares = shares(&threads, count);
     for address in std::mem::take(&mut line.addresses) {
         // Others have no ports that could be shared.
         let shares = if matches!(address, Listen::Tcp(_)) { &shares[..] } else { &[set] };
@@ -61,9 +61,16 @@ fn shares(threads: &[u32], count: usize) -> Vec<ThreadSet> {
     (0..count).map(|n| part(n).iter().copied().collect()).collect()
 }
 
+/// The threads of each group that has some of them.
+fn by_group(threads: &[u32], groups: &ThreadGroups) -> Vec<ThreadSet> {
+    let of = |group| groups.threads(group).filter(|thread| threads.contains(thread)).collect::<Vec<_>>();
+    let parts = (1..=groups.count()).map(of).filter(|part| !part.is_empty());
+    parts.map(|part| part.into_iter().collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ThreadSet, shares};
+    use super::{ThreadGroups, ThreadSet, by_group, shares};
 
     #[test]
     fn threads_are_shared_fairly_and_in_a_row() {
@@ -71,5 +78,8 @@ mod tests {
         assert_eq!(shares(&[0, 1, 2, 3], 2), [set(&[0, 1]), set(&[2, 3])]);
         assert_eq!(shares(&[0, 2, 64], 3), [set(&[0]), set(&[2]), set(&[64])]);
         assert_eq!(shares(&[0, 1, 2, 3, 4], 2), [set(&[0, 1]), set(&[2, 3, 4])]);
+        let groups = ThreadGroups::new(3, 6, |_| None);
+        assert_eq!(by_group(&[0, 1, 2, 3, 4, 5], &groups), [set(&[0, 1]), set(&[2, 3]), set(&[4, 5])]);
+        assert_eq!(by_group(&[1, 4, 5], &groups), [set(&[1]), set(&[4, 5])]);
     }
 }

@@ -310,7 +310,7 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         |b, w, _| {
             b.shards = Some(match (w.text(), units::lenient(w.text())) {
                 ("by-thread", _) => Shards::ByThread,
-                ("by-group", _) => Shards::default(),
+                ("by-group", _) => Shards::ByGroup,
                 (_, n @ 1..=1024) => Shards::Count(clamp(n)),
                 (_, n) => return Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'")),
             });

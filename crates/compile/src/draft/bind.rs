@@ -35,18 +35,15 @@ pub(crate) struct BindDraft {
 }
 
 /// How many sockets an address has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shards {
-    /// So many, at most one for each thread. A group of threads has one.
+    /// So many, at most one for each thread.
     Count(u32),
+    /// One for each group that has threads of the line.
+    #[default]
+    ByGroup,
     /// One for each thread.
     ByThread,
-}
-
-impl Default for Shards {
-    fn default() -> Shards {
-        Shards::Count(1)
-    }
 }
 
 impl BindDraft {

@@ -13,6 +13,7 @@ pub(crate) mod path;
 pub(crate) mod places;
 pub(crate) mod process;
 mod removed;
+mod shm;
 mod tls;
 pub(crate) mod tune;
 mod unix_bind;
@@ -34,6 +35,7 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     ocsp::KEYWORDS,
     lua::KEYWORDS,
     removed::KEYWORDS,
+    shm::KEYWORDS,
 ];
 
 /// One line of the section.

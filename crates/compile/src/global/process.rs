@@ -304,7 +304,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "stats-file",
         |s, g| {
-            g.stats_file = Some(s.word("'stats-file' expect one argument: a file path.")?.text().into());
+            g.figures.first = Some(s.word("'stats-file' expect one argument: a file path.")?.text().into());
             Ok(())
         },
         "File of the figures to begin with (`dump stats-file`).",

@@ -20,7 +20,6 @@ const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
 }
 
 const QUIC: &str = "It is about QUIC, which is not built yet.";
-const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
 const DH: &str = "Only key exchanges over elliptic curves are spoken here, so there are no such parameters.";
 const EPOLL: &str = "epoll is the only poller.";
@@ -278,9 +277,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("tune.renice.startup", "Configurations are read before it could be obeyed; `tune.renice.runtime` is."),
     vain("tune.ring.queues", "Each ring has one queue."),
     vain("tune.sched.low-latency", "Tasks always run in the order in which they were woken."),
-    // Promises of a function
-    vain("shm-stats-file", STATISTICS),
-    vain("shm-stats-file-max-objects", STATISTICS),
     unbuilt("51degrees-allow-unmatched"),
     unbuilt("51degrees-cache-size"),
     unbuilt("51degrees-data-file"),

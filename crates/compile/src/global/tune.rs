@@ -202,8 +202,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.listener.default-shards",
         |s, g| match s.only()? {
-            "by-process" | "by-group" => {
-                g.default_shards = Shards::default();
+            "by-process" => {
+                g.default_shards = Shards::Count(1);
+                Ok(())
+            }
+            "by-group" => {
+                g.default_shards = Shards::ByGroup;
                 Ok(())
             }
             "by-thread" => {

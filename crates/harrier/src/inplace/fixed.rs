@@ -29,7 +29,9 @@ const SETTINGS: &[Setting] = &[
     ("'mworker-max-reloads'", |p| show(&p.global.master.max_reloads)),
     ("'master-worker'", |p| show(&p.global.master.survives_failure)),
     ("'trace' of 'traces' sections", |p| show(&p.traces)),
-    ("'stats-file'", |p| show(&p.global.stats_file)),
+    ("'stats-file'", |p| show(&p.global.figures.first)),
+    ("'shm-stats-file'", |p| show(&p.global.figures.shared)),
+    ("'shm-stats-file-max-objects'", |p| show(&p.global.figures.most_shared)),
     ("'reload'", |p| show(&p.global.master.in_place)),
 ];
 

@@ -18,9 +18,10 @@ use program::Bind;
 use program::listener::Level;
 use rt::{Listener, Socket, Timer};
 
-use super::machine::{Event, Reload};
+use super::machine::Event;
 use super::reader;
 use super::route::{self, Routed, Target};
+use super::said::{self, Gathered, Input, Own, Payload, Prompt};
 use super::show;
 use super::watch::Hub;
 
@@ -55,6 +56,7 @@ pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
                     if let Some((socket, input)) = admin::cli::begin(socket, &bind, tune).await {
                         let secure = bind.tls.is_some();
                         let (hub, target) = (hub.clone(), Target::Master);
+                        let input = Input::new(input);
                         let session = Session { hub, client, target, input, secure, severity: None };
                         session.converse(socket).await;
                     }
@@ -75,7 +77,7 @@ struct Session {
     /// Where commands without a prefix go.
     target: Target,
     /// Bytes read and not yet looked at.
-    input: Vec<u8>,
+    input: Input,
     /// Its client speaks TLS, of which the next master will know nothing.
     secure: bool,
     /// `set severity-output`: how workers mark their answers to single commands. Those of this process are
@@ -131,7 +133,7 @@ impl Session {
 
     /// Runs a line of commands.
     async fn line(&mut self, socket: &Socket, text: &str, most: usize) -> Then {
-        let payload_end = line::parse(text.as_bytes()).payload_end;
+        let said::Line { commands, payload_end } = said::line(text);
         let payload = match payload_end {
             Some(end) => match self.payload(socket, &end, most).await {
                 Some(payload) => Some((end, payload)),
@@ -139,8 +141,6 @@ impl Session {
             },
             None => None,
         };
-        let commands =
-            if route::takes_all(text) { vec![text.trim_end_matches('\r')] } else { route::commands(text) };
         let last = commands.len().saturating_sub(1);
         for (i, command) in commands.into_iter().enumerate() {
             let payload = payload.as_ref().filter(|_| i == last);
@@ -227,23 +227,13 @@ impl Session {
         Some(Then::Next)
     }
 
-    /// `prompt`: without arguments it is switched on or off, and the connection is interactive all along.
+    /// `prompt`.
     async fn prompt_mode(&mut self, socket: &Socket, command: &str) -> Then {
-        let mut words = command.split_ascii_whitespace().skip(1).peekable();
-        if words.peek().is_none() {
-            self.client.prompt = !self.client.prompt;
-        }
-        for word in words {
-            match word {
-                "i" => self.client.prompt = false,
-                "p" => self.client.prompt = true,
-                "timed" => (self.client.prompt, self.client.timed) = (true, !self.client.timed),
-                "-" => {}
-                _ => {
-                    let _ = socket.send_all(PROMPT_HELP.as_bytes()).await;
-                    return Then::Next;
-                }
-            }
+        let mut prompt = Prompt { shown: self.client.prompt, timed: self.client.timed };
+        let understood = prompt.change(command.split_ascii_whitespace().skip(1));
+        (self.client.prompt, self.client.timed) = (prompt.shown, prompt.timed);
+        if !understood {
+            let _ = socket.send_all(PROMPT_HELP.as_bytes()).await;
         }
         Then::Next
     }
@@ -252,36 +242,20 @@ impl Session {
     async fn own(&mut self, socket: &Socket, command: &str, payload: Option<&(String, String)>) -> Then {
         let parsed = line::parse(command.as_bytes());
         let words = parsed.commands.into_iter().next().unwrap_or_default();
-        let named = |name: &[&str]| words.len() >= name.len() && name.iter().zip(&words).all(|(a, b)| a == b);
-        let in_place = words.get(1).is_some_and(|word| word == "in-place");
-        let reload = match words.first().map(String::as_str) {
-            Some("reload") if in_place => match words.get(2).map(String::as_str) {
-                None => Some(Event::InPlace { check: false }),
-                Some("check") if words.len() == 3 => Some(Event::InPlace { check: true }),
-                Some(_) => None,
-            },
-            Some("reload") => Some(Event::Reload(Reload::Soft)),
-            Some("hard-reload") => Some(Event::Reload(Reload::Hard)),
-            _ => None,
-        };
-        let privileged = reload.is_some() || named(&["show", "proc"]) || named(&["show", "startup-logs"]);
-        let text = if privileged && self.client.level < Level::Operator {
-            "Permission denied\n\n".to_owned()
-        } else if let Some(reload) = reload {
-            return Then::Reload(reload);
-        } else if in_place && words.first().is_some_and(|word| word == "reload") {
-            "'reload in-place' takes nothing but 'check'.\n\n".to_owned()
-        } else if named(&["show", "proc"]) {
-            match words.get(2).map(String::as_str) {
-                None => self.processes(false),
-                Some("debug") => self.processes(true),
-                Some(_) => "'show proc' only supports 'debug' as argument\n\n".to_owned(),
+        let asked = said::own(&words);
+        let text = match asked {
+            _ if asked.is_privileged() && self.client.level < Level::Operator => {
+                "Permission denied\n\n".to_owned()
             }
-        } else if named(&["show", "startup-logs"]) {
-            format!("{}\n", self.hub.logs.borrow())
-        } else {
-            let payload = payload.map(|(_, text)| text.as_str());
-            admin::cli::run(&self.hub.worker.clone(), &mut self.client, words, payload).await
+            Own::Reload(event) => return Then::Reload(event),
+            Own::InPlaceWords => "'reload in-place' takes nothing but 'check'.\n\n".to_owned(),
+            Own::Processes { debug } => self.processes(debug),
+            Own::ProcessWords => "'show proc' only supports 'debug' as argument\n\n".to_owned(),
+            Own::StartupLogs => format!("{}\n", self.hub.logs.borrow()),
+            Own::Other => {
+                let payload = payload.map(|(_, text)| text.as_str());
+                admin::cli::run(&self.hub.worker.clone(), &mut self.client, words, payload).await
+            }
         };
         match socket.send_all(text.as_bytes()).await {
             Ok(()) => Then::Next,
@@ -381,7 +355,7 @@ impl Session {
             let timed = if self.client.timed { "timed " } else { "" };
             let mode = if self.client.prompt { "p" } else { "i" };
             text.push_str(&format!("prompt {timed}{mode} -\n"));
-            text.push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.input)));
+            text.push_str(&String::from_utf8_lossy(&self.input.rest()));
         } else {
             text.push_str(commands);
             text.push('\n');
@@ -422,41 +396,35 @@ impl Session {
     /// The next line; of one that is longer than `most`, so much that this can be seen.
     async fn next_line(&mut self, socket: &Socket, most: usize) -> Option<Vec<u8>> {
         loop {
-            if let Some(end) = self.input.iter().position(|b| *b == b'\n') {
-                let mut line: Vec<u8> = self.input.drain(..=end).collect();
-                line.pop();
+            if let Some(line) = self.input.next(most) {
                 return Some(line);
-            }
-            if self.input.len() > most {
-                return Some(std::mem::take(&mut self.input));
             }
             let mut chunk = [0; 4096];
             let n = poll_fn(|cx| socket.poll_recv(cx, &mut chunk)).await.unwrap_or(0);
             if n == 0 {
                 return None;
             }
-            self.input.extend_from_slice(chunk.get(..n).unwrap_or_default());
+            self.input.push(chunk.get(..n).unwrap_or_default());
         }
     }
 
     /// The lines of a payload up to the one that ends it.
     async fn payload(&mut self, socket: &Socket, end: &str, most: usize) -> Option<String> {
         let most = most.max(MAX_PAYLOAD);
-        let mut text = Vec::new();
+        let mut payload = Payload::new(end, most);
         loop {
             if self.client.prompt {
                 socket.send_all(b"+ ").await.ok()?;
             }
             let line = self.next_line(socket, most).await?;
-            if text.len() + line.len() >= most {
-                let _ = socket.send_all(b"The payload is too big.\n").await;
-                return None;
+            match payload.take(&line) {
+                Gathered::More => {}
+                Gathered::Whole(text) => return Some(text),
+                Gathered::TooBig => {
+                    let _ = socket.send_all(b"The payload is too big.\n").await;
+                    return None;
+                }
             }
-            if line == end.as_bytes() {
-                return Some(String::from_utf8_lossy(&text).into_owned());
-            }
-            text.extend_from_slice(&line);
-            text.push(b'\n');
         }
     }
 }

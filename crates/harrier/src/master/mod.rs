@@ -12,6 +12,7 @@ pub mod line;
 pub mod machine;
 mod reader;
 mod route;
+mod said;
 mod show;
 mod watch;
 

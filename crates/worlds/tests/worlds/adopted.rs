@@ -147,6 +147,21 @@ fn a_listener_goes_to_a_frontend_of_another_name() {
     });
 }
 
+/// Two configurations follow each other before anybody who accepts has looked where it belongs.
+#[test]
+fn two_at_once_lose_no_listener() {
+    explore(FIRST, CALM, |stage| async move {
+        let mut client = stage.client(FRONT).await;
+        for next in [[SECOND, FIRST], [FIRST, SECOND]] {
+            next.iter().for_each(|config| stage.adopt(config).unwrap());
+            let mut other = stage.client(FRONT).await;
+            let status = if next[1] == FIRST { 201 } else { 202 };
+            assert_eq!(other.ask(&get("/which")).await.status(), status);
+            assert_eq!(client.ask(&get("/which")).await.status(), status);
+        }
+    });
+}
+
 #[test]
 fn a_refused_one_changes_nothing() {
     explore(FIRST, CALM, |stage| async move {

@@ -16,7 +16,7 @@ const CHAIN: &str = "listen p\n bind 127.0.0.1:80\n http-reuse always\n server h
 const PLAIN: &str = "listen p\n bind 127.0.0.1:80 proto h2\n server s 127.0.1.1:80";
 
 /// A client that speaks HTTP/2.
-struct Client {
+pub struct Client {
     peer: Peer,
     connection: Connection,
     out: Vec<u8>,
@@ -25,21 +25,21 @@ struct Client {
 
 /// A response as it came.
 #[derive(Debug, Default)]
-struct Answer {
-    status: u16,
-    body: Vec<u8>,
-    whole: bool,
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+    pub whole: bool,
 }
 
 impl Client {
-    fn new(peer: Peer, limits: Limits) -> Client {
+    pub fn new(peer: Peer, limits: Limits) -> Client {
         let mut out = Vec::new();
         let connection = Connection::new(Role::Client, limits, &mut out);
         Client { peer, connection, out, head: Head::response() }
     }
 
     /// Writes a request whose body, if there is one, fits the first window.
-    fn ask(&mut self, text: &[u8], body: &[u8]) -> base::slab::Key {
+    pub fn ask(&mut self, text: &[u8], body: &[u8]) -> base::slab::Key {
         let mut head = Head::request();
         parse_request(text, &mut head, &Default::default(), false).expect("a request");
         let outline = Outline { scheme: b"http", protocol: None };
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// Reads until all these streams have their answers, or the connection ends.
-    async fn answers(&mut self, streams: &[base::slab::Key]) -> Vec<Answer> {
+    pub async fn answers(&mut self, streams: &[base::slab::Key]) -> Vec<Answer> {
         let mut answers: Vec<Answer> = streams.iter().map(|_| Answer::default()).collect();
         let mut left = streams.len();
         while left > 0 {

@@ -2,6 +2,7 @@
 
 mod aborts;
 mod adopted;
+mod adopted_states;
 mod agents;
 mod bodies;
 mod caches;
