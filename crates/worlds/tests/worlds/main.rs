@@ -21,6 +21,7 @@ mod mail;
 mod measures;
 mod mirror;
 mod names;
+mod objects;
 mod peers;
 mod queue;
 mod refused;
