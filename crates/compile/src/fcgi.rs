@@ -167,7 +167,7 @@ impl FcgiDraft {
         if self.docroot.is_none() {
             notes.push(refusal(span, format!("fcgi-app '{name}': no docroot configured.")));
         }
-        if self.max_reqs.is_some() && !self.mpxs_conns && !self.get_values {
+        if self.max_reqs.is_some_and(|most| most > 1) && !self.mpxs_conns && !self.get_values {
             let text =
                 format!("fcgi-app '{name}': multiplexing not supported, ignore the option 'max-reqs'.");
             notes.push(remark(span, text));

@@ -60,10 +60,10 @@ pub fn seeds() -> Vec<u64> {
 }
 
 /// Says which world it was when a scene panics.
-struct Where<'n> {
-    name: &'n str,
-    seed: u64,
-    climate: Climate,
+pub(crate) struct Where<'n> {
+    pub(crate) name: &'n str,
+    pub(crate) seed: u64,
+    pub(crate) climate: Climate,
 }
 
 impl Drop for Where<'_> {
@@ -122,17 +122,21 @@ fn play_with<F>(seed: u64, climate: Climate, setup: Setup, scene: impl Fn(Rc<Sta
 where
     F: Future<Output = ()> + 'static,
 {
+    play_main(seed, climate, async move {
+        let stage = Stage::open(setup, climate);
+        scene(stage.clone()).await;
+        stage.close().await;
+    })
+}
+
+/// Runs a world to its end and returns its trace.
+pub(crate) fn play_main(seed: u64, climate: Climate, main: impl Future<Output = ()> + 'static) -> u64 {
     let options = Options {
         faults: climate.faults(),
         links: vec![log_link()],
         verbose: std::env::var_os("WORLDS_VERBOSE").is_some(),
         max_steps: 5_000_000,
         ..Options::default()
-    };
-    let main = async move {
-        let stage = Stage::open(setup, climate);
-        scene(stage.clone()).await;
-        stage.close().await;
     };
     let report = World::new(seed, options).run(main).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(report.lost, Holdings::default(), "leaks");

@@ -21,6 +21,7 @@ mod explore;
 mod log;
 mod message;
 mod origin;
+mod pair;
 mod peer;
 mod setup;
 mod stage;
@@ -30,6 +31,7 @@ pub use explore::{ALL, CALM, Climate, QUIET, explore, explore_with, play, seeds}
 pub use log::{Line, TCP_FORMAT};
 pub use message::{End, Message, chunked, content, get, label, post, post_chunked, response};
 pub use origin::Answer;
+pub use pair::explore_pairs;
 pub use peer::Peer;
 pub use setup::{Setup, addr, judge};
 pub use stage::{LOG, Stage};

@@ -44,15 +44,19 @@ pub struct Stage {
 impl Stage {
     /// Starts the engine. Called inside of a world.
     pub(crate) fn open(setup: Setup, climate: Climate) -> Rc<Stage> {
+        let takes_over = setup.takes_over;
+        Stage::enter(setup.share(), climate, 0, takes_over)
+    }
+
+    /// Starts one thread of the engine. Called inside of a world.
+    pub(crate) fn enter(shared: Arc<Shared>, climate: Climate, thread: usize, takes_over: bool) -> Rc<Stage> {
         let start = rt::now();
         let buffers = rt::buf_stats().used;
         let lines: Rc<RefCell<Vec<Line>>> = Rc::default();
         let log = rt::spawn(collect(lines.clone()));
-        let takes_over = setup.takes_over;
-        let shared = setup.share();
         let (opened, failed) = engine::run::open_all(&shared, engine::listener::open);
         assert!(failed.is_empty(), "can't listen: {:?}", failed[0].2);
-        let worker = engine::run::start_worker(0, shared.clone(), opened);
+        let worker = engine::run::start_worker(thread, shared.clone(), opened);
         let listener = |section: usize| {
             let section = shared.program.peers.get(section)?;
             engine::listener::open(&section.bind, 64).ok()
@@ -236,6 +240,22 @@ impl Stage {
         self.flushed().await;
         self.check_gauges();
         self.check_ledger();
+        self.end();
+    }
+
+    /// The end of a scene on one of two threads, which `meet` where nothing more happens: each has the log of
+    /// its own requests only.
+    pub(crate) async fn close_with<F: Future<Output = ()>>(&self, meet: impl Fn() -> F, rest: fn(&Stage)) {
+        self.quiet().await;
+        self.flushed().await;
+        meet().await;
+        rest(self);
+        self.check_gauges();
+        meet().await;
+        self.end();
+    }
+
+    fn end(&self) {
         self.stop();
         for task in self.servers.take() {
             rt::cancel(task);

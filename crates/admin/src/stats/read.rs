@@ -328,7 +328,10 @@ pub fn address(r: &Row<'_>) -> Value {
         return Value::None;
     }
     match (r.server, r.bind) {
-        (Some(s), _) => server_state::full_address(s).into(),
+        (Some(s), _) => match &**s.state.target.load() {
+            model::server::Target::None => Value::None,
+            _ => server_state::full_address(s).into(),
+        },
         (_, Some((_, b))) => match &b.address {
             program::address::Listen::Tcp(a) => a.to_string().into(),
             program::address::Listen::Fd(n) => match rt::sys::inherited_addr(*n) {

@@ -230,7 +230,7 @@ fn returns(aim: &Aim<'_>) -> bool {
 
 /// Who is told what an application says of errors; its lines have no control characters.
 fn errors(worker: &Rc<Worker>, fcgi: &Application) -> Option<Errors> {
-    let (targets, worker) = (fcgi.errors.clone(), Rc::downgrade(worker));
+    let (targets, app, worker) = (fcgi.errors.clone(), fcgi.app.clone(), Rc::downgrade(worker));
     if targets.is_empty() {
         return None;
     }
@@ -238,7 +238,7 @@ fn errors(worker: &Rc<Worker>, fcgi: &Application) -> Option<Errors> {
         if let Some(worker) = worker.upgrade() {
             let line: Vec<u8> = text.iter().map(|b| if b.is_ascii_control() { b'.' } else { *b }).collect();
             let event = Event { origin: Origin::Unspecified, level: level::ERROR, profile: None };
-            worker.sinks.send_to(&targets, None, event, Body::Text(&line));
+            worker.sinks.send_to(&targets, Some(&app.name), event, Body::Text(&line));
         }
     }))
 }

@@ -91,6 +91,8 @@ fn fields(list: &mut List<'_>, head: &Head) {
             Known::TransferEncoding | Known::Expect => continue,
             // What is said of the connection to the server.
             Known::Connection if matches!(value, b"close" | b"keep-alive") => continue,
+            // HTTP_PROXY is a setting of libraries for clients of HTTP: nobody from outside may set it (httpoxy).
+            _ if field.eq_ignore_ascii_case(b"proxy") => continue,
             _ => {
                 name.extend_from_slice(b"HTTP_");
                 let upper = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
@@ -103,12 +105,15 @@ fn fields(list: &mut List<'_>, head: &Head) {
 
 /// What is known of both ends of the connection.
 fn ends(list: &mut List<'_>, head: &Head, facts: &Facts) {
-    let port = |list: &mut List<'_>, name: &[u8], peer: Peer| {
-        if let Some(port) = peer.port() {
-            list.put(name, port.to_string().as_bytes());
-        }
+    let port = |list: &mut List<'_>, name: &[u8], peer: Peer| match peer.port() {
+        Some(port) => list.put(name, port.to_string().as_bytes()),
+        None if peer == Peer::Unix => list.put(name, b"0"),
+        None => {}
     };
-    let address = |peer: Peer| peer.ip().map(|ip| ip.to_string());
+    let address = |peer: Peer| match peer {
+        Peer::Unix => Some("unix".to_owned()),
+        _ => peer.ip().map(|ip| ip.to_string()),
+    };
     match (head.first(Known::Host), address(facts.dst)) {
         (Some(host), _) => list.put(b"SERVER_NAME", host),
         (None, Some(address)) => list.put(b"SERVER_NAME", address.as_bytes()),

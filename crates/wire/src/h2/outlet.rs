@@ -92,6 +92,7 @@ fn fields(head: &Head, encoder: &mut Encoder, out: &mut Vec<u8>, skip: impl Fn(K
         if skip(known) {
             continue;
         }
-        encoder.field(known, name, value, out);
+        // Values that rules made may begin or end with what none may here (RFC 9113 section 8.2.1).
+        encoder.field(known, name, value.trim_ascii(), out);
     }
 }

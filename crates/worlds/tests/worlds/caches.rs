@@ -12,18 +12,18 @@ const CACHED: &str = "cache c\n total-max-size 1\n max-object-size 40000\n proce
                       listen p\n bind 127.0.0.1:80\n http-request cache-use c\n http-response cache-store c\n \
                       http-response set-header x-hit %[res.cache_hit]\n server s 127.0.1.1:80";
 
-fn ask(target: &str, fields: &str) -> Vec<u8> {
+pub(super) fn ask(target: &str, fields: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\nhost: w\r\n{fields}\r\n").into_bytes()
 }
 
 /// A body that only this target and this origin have.
-fn body_of(target: u64, origin: u64, length: u64) -> Vec<u8> {
+pub(super) fn body_of(target: u64, origin: u64, length: u64) -> Vec<u8> {
     content(target * 101 + origin, length as usize)
 }
 
 /// A response of `body` that is good for so many seconds. One that ends with its connection can't be told
 /// from one that is cut short, and is none of these.
-fn keepable(body: &[u8], seconds: u64, fields: &str, in_chunks: bool) -> Answer {
+pub(super) fn keepable(body: &[u8], seconds: u64, fields: &str, in_chunks: bool) -> Answer {
     let label = label(body);
     let head = format!("HTTP/1.1 200 OK\r\n{label}cache-control: max-age={seconds}\r\n{fields}");
     let framed = |framing: &str, body: &[u8]| [head.as_bytes(), framing.as_bytes(), b"\r\n", body].concat();
@@ -33,7 +33,7 @@ fn keepable(body: &[u8], seconds: u64, fields: &str, in_chunks: bool) -> Answer 
     })
 }
 
-fn seconds() -> u64 {
+pub(super) fn seconds() -> u64 {
     rt::wall().as_secs()
 }
 
@@ -93,7 +93,7 @@ async fn wild_client() {
 }
 
 /// What broke off has given its room back.
-fn at_rest(stage: &worlds::Stage) {
+pub(super) fn at_rest(stage: &worlds::Stage) {
     let (shared, _) = stage.current();
     for cache in &shared.program.caches {
         let kept: usize =

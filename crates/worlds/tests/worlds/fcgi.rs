@@ -253,3 +253,65 @@ fn an_application_that_does_not_tell_its_limits_holds_the_request_until_its_time
         assert_eq!(client.response().await.status(), 504);
     });
 }
+
+#[test]
+fn a_request_waits_for_a_place_no_longer_than_the_queue_allows() {
+    let lines = "  timeout queue 1s\n  timeout server 30s\n  default-server maxconn 1";
+    scene(lines, "", CALM, |stage| async move {
+        stage.serve(S, |mut peer, _| async move {
+            Records::of(&mut peer).request().await;
+            peer.rest().await;
+        });
+        let first = stage.client(FRONT).await;
+        first.send(&get("/x.php")).await.unwrap();
+        rt::sleep(Duration::from_millis(500)).await;
+        let before = stage.elapsed().as_millis();
+        let mut client = stage.client(FRONT).await;
+        client.send(&get("/x.php")).await.unwrap();
+        assert_eq!(client.response().await.status(), 503);
+        let spent = stage.elapsed().as_millis() - before;
+        assert!(spent >= 1000 && (!stage.climate.is_quiet() || spent < 1100), "{spent}");
+        let line = stage.lines().pop().expect("a line");
+        assert_eq!((&*line.status, line.state()), ("503", "sQ"));
+    });
+}
+
+/// Of connections that are kept (`option keep-conn`) those that are needed no more are closed in time.
+#[test]
+fn connections_that_are_kept_rest_no_longer_than_they_may() {
+    let lines = "  default-server pool-purge-delay 1s";
+    scene(lines, " option keep-conn", CALM, |stage| async move {
+        let (open, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (count, highest) = (open.clone(), most.clone());
+        stage.serve(S, move |mut peer, _| {
+            let (count, highest) = (count.clone(), highest.clone());
+            async move {
+                count.set(count.get() + 1);
+                highest.set(highest.get().max(count.get()));
+                let mut records = Records::of(&mut peer);
+                while let Some((id, _)) = records.request().await {
+                    rt::sleep(Duration::from_millis(500)).await;
+                    let _ = records.peer.send(&whole(id, b"body")).await;
+                }
+                count.set(count.get() - 1);
+            }
+        });
+        let jobs = (0..4).map(|_| {
+            let stage = stage.clone();
+            worlds::spawn(async move {
+                let mut client = stage.client(FRONT).await;
+                client.send(&get("/x.php")).await.unwrap();
+                assert_eq!(client.response().await.body, b"body");
+            })
+        });
+        worlds::all(jobs).await;
+        rt::sleep(Duration::from_millis(300)).await;
+        assert!(most.get() > 1 && open.get() > 0, "{} of {}", open.get(), most.get());
+        rt::sleep(Duration::from_secs(20)).await;
+        assert!(open.get() <= 1, "{} rest", open.get());
+        // Whoever comes then is served.
+        let mut client = stage.client(FRONT).await;
+        client.send(&get("/x.php")).await.unwrap();
+        assert_eq!(client.response().await.body, b"body");
+    });
+}

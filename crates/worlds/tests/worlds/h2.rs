@@ -16,30 +16,31 @@ const CHAIN: &str = "listen p\n bind 127.0.0.1:80\n http-reuse always\n server h
 const PLAIN: &str = "listen p\n bind 127.0.0.1:80 proto h2\n server s 127.0.1.1:80";
 
 /// A client that speaks HTTP/2.
-pub struct Client {
+pub(super) struct Client {
     peer: Peer,
-    connection: Connection,
-    out: Vec<u8>,
+    pub(super) connection: Connection,
+    pub(super) out: Vec<u8>,
     head: Head,
 }
 
 /// A response as it came.
 #[derive(Debug, Default)]
-pub struct Answer {
-    pub status: u16,
-    pub body: Vec<u8>,
-    pub whole: bool,
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) fields: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+    pub(super) whole: bool,
 }
 
 impl Client {
-    pub fn new(peer: Peer, limits: Limits) -> Client {
+    pub(super) fn new(peer: Peer, limits: Limits) -> Client {
         let mut out = Vec::new();
         let connection = Connection::new(Role::Client, limits, &mut out);
         Client { peer, connection, out, head: Head::response() }
     }
 
     /// Writes a request whose body, if there is one, fits the first window.
-    pub fn ask(&mut self, text: &[u8], body: &[u8]) -> base::slab::Key {
+    pub(super) fn ask(&mut self, text: &[u8], body: &[u8]) -> base::slab::Key {
         let mut head = Head::request();
         parse_request(text, &mut head, &Default::default(), false).expect("a request");
         let outline = Outline { scheme: b"http", protocol: None };
@@ -50,13 +51,13 @@ impl Client {
         stream
     }
 
-    async fn flush(&mut self) -> Result<(), End> {
+    pub(super) async fn flush(&mut self) -> Result<(), End> {
         let out = std::mem::take(&mut self.out);
         self.peer.send(&out).await.map_err(|_| End::Reset)
     }
 
     /// Reads until all these streams have their answers, or the connection ends.
-    pub async fn answers(&mut self, streams: &[base::slab::Key]) -> Vec<Answer> {
+    pub(super) async fn answers(&mut self, streams: &[base::slab::Key]) -> Vec<Answer> {
         let mut answers: Vec<Answer> = streams.iter().map(|_| Answer::default()).collect();
         let mut left = streams.len();
         while left > 0 {
@@ -76,6 +77,8 @@ impl Client {
                     Some(Event::Head { stream, end, .. }) => {
                         let answer = &mut answers[at_of(stream)];
                         answer.status = self.head.status();
+                        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                        answer.fields = self.head.fields().map(|(_, n, v)| (text(n), text(v))).collect();
                         answer.whole = end;
                         left -= usize::from(end);
                     }

@@ -22,6 +22,7 @@ mod mail;
 mod measures;
 mod mirror;
 mod names;
+mod objects;
 mod peers;
 mod queue;
 mod refused;

@@ -196,6 +196,39 @@ fn connections_beyond_the_need_are_closed() {
     });
 }
 
+#[test]
+fn an_agent_that_nobody_reaches_holds_a_request_for_the_connect_timeout() {
+    play("long", "timeout connect 2s\n retries 1", QUIET, |stage| async move {
+        stage.link(AGENT, |faults| faults.black_hole = 1.0);
+        for n in 1..=2 {
+            let before = stage.elapsed().as_millis();
+            let (value, error) = ask(&stage, "x").await;
+            assert!(value.is_empty() && !error.is_empty(), "{value} {error}");
+            let spent = stage.elapsed().as_millis() - before;
+            // Twice, for it is tried once more.
+            assert!((3900..5200).contains(&spent), "question {n}: {spent}");
+        }
+    });
+}
+
+#[test]
+fn a_question_waits_for_a_place_at_an_agent_no_longer_than_the_queue_allows() {
+    let back = "timeout queue 1s\n default-server maxconn 1\n timeout server 30s";
+    play("long", back, CALM, |stage| async move {
+        stage.serve(AGENT, |peer, _| serve(peer, b"pipelining"));
+        // Somebody has the only place for longer than that.
+        let client = stage.client(FRONT).await;
+        let _ = client.send(b"GET / HTTP/1.1\r\nhost: h\r\ndo: silent\r\n\r\n").await;
+        rt::sleep(Duration::from_millis(500)).await;
+        let before = stage.elapsed().as_millis();
+        let (value, error) = ask(&stage, "x").await;
+        assert!(value.is_empty() && !error.is_empty(), "{value} {error}");
+        let spent = stage.elapsed().as_millis() - before;
+        assert!(spent >= 1000 && (!stage.climate.is_quiet() || spent < 1100), "{spent}");
+        drop(client);
+    });
+}
+
 /// An agent that goes and comes back under load: each request is answered, in time.
 #[test]
 fn no_request_hangs_when_agents_die() {
