@@ -5,7 +5,7 @@ exclude each other): `run.py` takes out the lines that HAProxy refuses before th
 """
 import random, re
 
-import parts, rules, runtime, second, traffic
+import parts, rules, runtime, second, third, traffic
 import values as v
 from values import chance, condition, pick
 
@@ -364,5 +364,8 @@ class Generator:
 
 
 def make(seed):
-    made = Generator(seed).make()
-    return second.enrich(made) if seed >= second.FIRST else made
+    generator = Generator(seed)
+    made = generator.make()
+    if seed >= second.FIRST:
+        made = second.enrich(made)
+    return third.enrich(made, generator) if seed >= third.FIRST else made

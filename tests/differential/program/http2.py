@@ -5,6 +5,8 @@ updates are not recorded.
 """
 import struct
 
+import masks
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS, PADDED, PRIO, ACK = 1, 4, 8, 0x20, 1
@@ -257,7 +259,7 @@ class Peer:
         self.stream(number).trailing = pairs
         self.pump()
 
-    def show(self, text):
+    def show(self, text, unpack=False):
         """What has come since the last time, one line each. `text` shows bytes."""
         out = []
         if self.settings is not None:
@@ -269,7 +271,9 @@ class Peer:
                 out += [f"  {name}: {value}" for name, value in block]
             stream.shown = len(stream.blocks)
             if len(stream.body) > stream.body_shown:
-                out.append(f"stream {number} DATA {text(bytes(stream.body[stream.body_shown:]))}")
+                coding = dict(stream.blocks[-1]).get("content-encoding", "") if unpack and stream.blocks else ""
+                body = masks.unpacked(bytes(stream.body), coding.encode(), text)
+                out.append(f"stream {number} DATA {body or text(bytes(stream.body[stream.body_shown:]))}")
                 stream.body_shown = len(stream.body)
             if stream.over() and not getattr(stream, "told", False):
                 stream.told = True

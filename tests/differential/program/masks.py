@@ -1,7 +1,7 @@
 """What must differ between two runs is masked here, and nothing else: dates, process numbers, pointers, durations, ports,
 the version's name. Differences between the programs that are meant are rules of differences.py.
 """
-import csv, hashlib, io, json, re
+import csv, hashlib, io, json, re, zlib
 
 import http1
 
@@ -50,7 +50,21 @@ def dechunk(data):
         at += size + 2
 
 
-def messages(data, kind, text, methods=()):
+def unpacked(body, coding, text):
+    """What a packed body holds, whatever its packer made of it; nothing where it is not packed."""
+    if coding.lower() not in (b"gzip", b"deflate") or not body:
+        return None
+    for bits in (47, -15):
+        unpacker = zlib.decompressobj(bits)
+        try:
+            plain = unpacker.decompress(body)
+        except zlib.error:
+            continue
+        return f"{coding.decode()} of {len(plain)}: {text(plain)}" + ("" if unpacker.eof else " (not whole)")
+    return None
+
+
+def messages(data, kind, text, methods=(), unpack=False):
     """Lines that show messages: a head line by line, a body by its content, whatever its framing."""
     lines, methods = [], list(methods)
     # What is long is told by its sum, in which the ports of a header count.
@@ -66,13 +80,14 @@ def messages(data, kind, text, methods=()):
         head, data = data[:end], data[end:]
         lines += [escape(line) for line in head.split(b"\r\n")[:-2]] + ["."]
         found = http1.fields(head)
+        coding = b",".join(found.get(b"content-encoding", [])) if unpack else b""
         status = int(head[9:12]) if head.startswith(b"HTTP/1.") else 0
         method = methods.pop(0) if methods and status >= 200 else "GET"
         if 100 <= status < 200 or status in (204, 304) or (status and method == "HEAD"):
             continue
         if b"chunked" in b",".join(found.get(b"transfer-encoding", [])).lower():
             body, trailers, data, whole = dechunk(data)
-            lines.append(f"chunked {len(body)}: {text(body)}" + ("" if whole else " (not whole)"))
+            lines.append("chunked " + (unpacked(body, coding, text) or f"{len(body)}: {text(body)}") + ("" if whole else " (not whole)"))
             lines += ["trailer " + escape(line) for line in trailers.split(b"\r\n") if line]
             if not whole and data:
                 return lines + ["| " + text(data)]
@@ -82,7 +97,7 @@ def messages(data, kind, text, methods=()):
             size = len(data)
         body, data = data[:size], data[size:]
         if body:
-            lines.append(f"body {len(body)}: {text(body)}")
+            lines.append("body " + (unpacked(body, coding, text) or f"{len(body)}: {text(body)}"))
     return lines
 
 
@@ -143,13 +158,16 @@ def behind_header(line):
 
 def channel(name, lines):
     """The lines of one channel of a record."""
+    if name.startswith("client "):
+        # How old what a cache gives is, give or take what a run takes.
+        lines = [re.sub(r"(?i)^( *age: \d*)\d$", r"\1N", line) for line in lines]
     if name == "log":
         return [log(line) for line in lines]
     if name.startswith(("cli ", "final ")):
         return output(name.split(" ", 1)[1], lines)
     if name.startswith("origin "):
         # Who does not speak HTTP/2 shows its bytes: which fields HPACK puts into its table is the sender's choice.
-        lines = [re.sub(r"^(\| PRI \* HTTP/2\.0).*", r"\1", line) for line in lines]
+        lines = [re.sub(r"^(\| PRI \* HTTP/2\.0|  SERVER_SOFTWARE=HAProxy).*", r"\1", line) for line in lines]
         return [part for line in lines for part in behind_header(line)]
     return lines
 
@@ -219,7 +237,14 @@ def output(command, lines):
         return ["counters"]
     if first.startswith("show sess"):
         lines = asked_by_others(lines)
-    if re.match(r"show (activity|fd|libs|pools|profiling|sess|tasks|threads|trace|dev)\b|dump stats-file|trace\b", first):
+    if first.startswith("show events"):
+        return [log(l) for l in lines]
+    if first.startswith("show cache"):
+        # Which hash an object has, and what HAProxy's own description of it takes, is each program's own.
+        lines = [re.sub(r"0x\w+|\b\d+\b", "N", l) for l in lines]
+    if first.startswith("show resolvers"):
+        lines = [re.sub(r"\b[1-9]\d*\b", "N", l) for l in lines]
+    if re.match(r"show (activity|peers|fd|libs|pools|profiling|sess|tasks|threads|trace|dev)\b|dump stats-file|trace\b", first):
         # What is inside of each program.
         return ["(shown)" if any(lines) and lines != ["(nothing)"] else "(nothing)"]
     return [l.rstrip() for l in lines]

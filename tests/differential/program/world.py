@@ -6,7 +6,7 @@ of [step, channel, text].
 """
 import os, re, select, shutil, signal, socket, ssl, subprocess, time
 
-import http1, http2, masks
+import agents, http1, http2, masks
 from links import Link, Loop
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -40,6 +40,8 @@ class OriginLink:
         self.h2, self.begun = None, origin.kind == "tcp"
         if origin.kind == "h2":
             self.h2 = http2.Peer(link, False)
+        self.speaker = agents.SPEAKERS[origin.kind](self, link) if origin.kind in agents.SPEAKERS else None
+        self.name, self.text = origin.name, text
         link.wake = self.go
 
     def next_script(self):
@@ -52,6 +54,10 @@ class OriginLink:
         if self.h2:
             self.go_h2()
             return
+        if self.speaker:
+            self.origin.world.asked = True
+            self.speaker.take(self.link.take())
+            return self.leave()
         got = self.link.take()
         self.buffer += got
         self.record += got
@@ -186,9 +192,11 @@ class OriginLink:
     def show(self):
         lines = []
         if self.h2:
-            lines = self.h2.show(text)
+            lines = self.h2.show(text, self.origin.world.case.get("unpack"))
+        elif self.speaker:
+            lines, self.speaker.lines = self.speaker.lines, []
         elif self.record:
-            lines = masks.messages(bytes(self.record), self.origin.kind, text)
+            lines = masks.messages(bytes(self.record), self.origin.kind, text, (), self.origin.world.case.get("unpack"))
             self.record.clear()
         if self.link.fault and not getattr(self, "told_fault", False):
             self.told_fault = True
@@ -239,7 +247,11 @@ class Origin:
             lines = link.show()
             if not lines:
                 continue
-            if self.quiet:
+            if self.kind == "spop":
+                # Which of its connections an agent is asked on is a matter of time.
+                lines = [line for line in lines if not line.startswith(("(", "hello"))]
+                yield self.name, lines
+            elif self.quiet:
                 lines = tuple(line for line in lines if not line.startswith("("))
                 if lines in self.known or not lines:
                     continue
@@ -270,11 +282,11 @@ class Client:
         lines = []
         if self.h2:
             self.h2.take()
-            lines = self.h2.show(text)
+            lines = self.h2.show(text, self.world.case.get("unpack"))
         else:
             got = self.link.take()
             if got:
-                lines = masks.messages(got, "response", text, self.methods)
+                lines = masks.messages(got, "response", text, self.methods, self.world.case.get("unpack"))
         self.methods = []
         if (self.link.end or self.link.fault) and not self.told:
             self.told = True
@@ -372,6 +384,15 @@ class World:
         self.log = log
         self.socks.append(log)
         self.loop.add(log, self.log_event)
+        # What comes for a log server of its own is one log with the other.
+        for name in self.case.get("syslog", ()):
+            udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            udp.bind(("127.0.0.1", 0))
+            udp.setblocking(False)
+            self.socks.append(udp)
+            self.loop.add(udp, lambda mask, udp=udp, name=name: self.log_event(mask, udp, name.encode() + b" "))
+            self.names[f"port:{name}"] = str(udp.getsockname()[1])
+            self.ports[self.names[f"port:{name}"]] = f"P-{name}"
         config = "\n".join(self.case["config"]) + "\n"
         config = re.sub(r"%%(\S+?)%%", lambda m: self.names.get(m[1], m[0]), config)
         with open(os.path.join(self.folder, "cfg"), "w", encoding="latin-1") as out:
@@ -393,10 +414,10 @@ class World:
         self.socks.append(sock)
         return sock
 
-    def log_event(self, mask):
+    def log_event(self, mask, sock=None, whose=b""):
         while True:
             try:
-                self.logs.append(self.log.recv(65536))
+                self.logs.append(whose + (sock or self.log).recv(65536))
             except OSError:
                 return
 

@@ -291,7 +291,9 @@ fn many_share_what_one_fetches() {
     explore(waiting(), CALM, |stage| async move {
         let Answer::Bytes(bytes) = keepable(b"shared", 20, "", false) else { return };
         let late = move || Answer::Late(Duration::from_secs(1), bytes.clone());
-        assert_eq!(at_once(&stage, 20, late).await, 1);
+        let asked = at_once(&stage, 20, late).await;
+        // Whoever has waited for two seconds asks for itself.
+        assert!(asked == 1 || stage.elapsed() > Duration::from_secs(2), "{asked} fetched it");
     });
 }
 

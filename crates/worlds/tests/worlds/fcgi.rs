@@ -264,7 +264,9 @@ fn a_request_waits_for_a_place_no_longer_than_the_queue_allows() {
         });
         let first = stage.client(FRONT).await;
         first.send(&get("/x.php")).await.unwrap();
-        rt::sleep(Duration::from_millis(500)).await;
+        while stage.server("p/s").served.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+            rt::sleep(Duration::from_millis(50)).await;
+        }
         let before = stage.elapsed().as_millis();
         let mut client = stage.client(FRONT).await;
         client.send(&get("/x.php")).await.unwrap();

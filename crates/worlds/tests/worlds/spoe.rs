@@ -219,7 +219,9 @@ fn a_question_waits_for_a_place_at_an_agent_no_longer_than_the_queue_allows() {
         // Somebody has the only place for longer than that.
         let client = stage.client(FRONT).await;
         let _ = client.send(b"GET / HTTP/1.1\r\nhost: h\r\ndo: silent\r\n\r\n").await;
-        rt::sleep(Duration::from_millis(500)).await;
+        while stage.server("agents/a").served.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+            rt::sleep(Duration::from_millis(50)).await;
+        }
         let before = stage.elapsed().as_millis();
         let (value, error) = ask(&stage, "x").await;
         assert!(value.is_empty() && !error.is_empty(), "{value} {error}");
