@@ -73,8 +73,8 @@ impl Pair {
 
 /// Plays `scene` on two threads at once with each seed, in the climates in turn: the configuration needs
 /// `nbthread 2` in a `global` section at its end, and `http-reuse never`, since connections can't go from one
-/// world to another. Once both have nothing left to do `rest` looks at each. What must hold at the end of every
-/// scene is checked for it, but for the log.
+/// world to another. Once both have nothing left to do `rest` looks at each. What must hold at the end of
+/// every scene is checked for it, but for the log.
 ///
 /// # Panics
 /// When something is wrong; the seed is printed.

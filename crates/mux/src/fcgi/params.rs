@@ -91,7 +91,8 @@ fn fields(list: &mut List<'_>, head: &Head) {
             Known::TransferEncoding | Known::Expect => continue,
             // What is said of the connection to the server.
             Known::Connection if matches!(value, b"close" | b"keep-alive") => continue,
-            // HTTP_PROXY is a setting of libraries for clients of HTTP: nobody from outside may set it (httpoxy).
+            // HTTP_PROXY is a setting of libraries for clients of HTTP: nobody from outside may set it
+            // (httpoxy).
             _ if field.eq_ignore_ascii_case(b"proxy") => continue,
             _ => {
                 name.extend_from_slice(b"HTTP_");

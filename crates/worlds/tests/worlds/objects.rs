@@ -1,5 +1,5 @@
-//! Ten thousand objects in a small cache that two threads share, asked for by clients of both versions of HTTP
-//! that leave at any moment: nobody ever gets the body of another one.
+//! Ten thousand objects in a small cache that two threads share, asked for by clients of both versions of
+//! HTTP that leave at any moment: nobody ever gets the body of another one.
 
 use std::rc::Rc;
 use std::time::Duration;
