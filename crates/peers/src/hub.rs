@@ -303,7 +303,8 @@ impl Hub {
         self.changed.notify();
     }
 
-    /// Somebody who was asked tells nothing, though the connection lives: it is asked once more, then others are.
+    /// Somebody who was asked tells nothing, though the connection lives: it is asked once more, then others
+    /// are.
     pub(crate) fn stalled(&self, slot: &Slot) {
         if !slot.asked_again.replace(true) {
             slot.ask.set(!slot.is_local());

@@ -27,7 +27,8 @@ const BEAT: Duration = Duration::from_secs(3);
 const SILENCE: Duration = Duration::from_secs(5);
 /// A lesson in which nothing was told for so long has come to a halt.
 const STALL: Duration = Duration::from_secs(5);
-/// So long an acknowledgement waits for others: nobody waits for it, it only says where to go on when the connection is lost.
+/// So long an acknowledgement waits for others: nobody waits for it, it only says where to go on when the
+/// connection is lost.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that are received at a time.
 const CHUNK: usize = 64 * 1024;
@@ -224,8 +225,8 @@ impl Session<'_> {
         }
     }
 
-    /// Says that this process is alive, if it has said nothing for long: in a long lesson, too, where there is
-    /// always something to hear. Who hears nothing from its pupil gives it up.
+    /// Says that this process is alive, if it has said nothing for long: in a long lesson, too, where there
+    /// is always something to hear. Who hears nothing from its pupil gives it up.
     fn beat(&mut self) {
         let now = rt::now();
         if self.out.is_empty() && now >= self.spoke + BEAT {

@@ -259,8 +259,8 @@ impl Pools {
     }
 
     /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit), keeps
-    /// none (`pool-purge-delay 0`), or descriptors are few. `quay` is where other workers find it. What is not
-    /// kept comes back, for its user to close.
+    /// none (`pool-purge-delay 0`), or descriptors are few. `quay` is where other workers find it. What is
+    /// not kept comes back, for its user to close.
     pub fn give(
         &self,
         proxy: u32,
