@@ -91,7 +91,7 @@ pub fn explore_pairs<F>(
     for seed in seeds() {
         let climate = climates[(seed % climates.len() as u64) as usize];
         let _guard = Where { name, seed, climate };
-        let (pair, setup) = (Arc::new(Pair::default()), Setup::new(config));
+        let (pair, setup) = (Arc::new(Pair::default()), Setup::for_two(config));
         std::thread::scope(|scope| {
             let other = pair.clone();
             scope.spawn(move || side(&other, 1, seed, climate, None, scene, rest));

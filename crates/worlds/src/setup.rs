@@ -79,6 +79,12 @@ impl Setup {
             .unwrap_or_else(|complaints| panic!("the configuration is wrong: {complaints}\n{config}"))
     }
 
+    /// Compiles `config`, as [`Setup::new`], for two threads: each writes figures of its own.
+    pub(crate) fn for_two(config: &str) -> Setup {
+        let program = judge(config, &Arc::new(World::new(2)));
+        Setup::of(program.unwrap_or_else(|why| panic!("the configuration is wrong: {why}\n{config}")))
+    }
+
     /// Compiles `config`, as [`Setup::new`].
     ///
     /// # Errors
