@@ -232,12 +232,10 @@ fn windows_of_a_few_bytes_slow_uploads_down_and_stop_none() {
 
 /// A server that takes two streams at a time says farewell while others wait for their turn on its
 /// connection: nothing was sent of those, so they go elsewhere, each with all of its body, be that more than
-/// is kept of what was sent. One may have the bad luck to meet four farewells in a row, more than `retries`
-/// has by default.
+/// is kept of what was sent. One may meet four farewells in a row: `retries` is 3 by default.
 #[test]
 fn an_upload_that_waits_for_a_stream_when_a_farewell_comes_goes_elsewhere_whole() {
-    let patient = BACK_TWO.replace(" http-reuse always", " retries 50\n http-reuse always");
-    explore(&patient, QUIET, |stage| async move {
+    explore(&BACK_TWO.replace(" http-reuse", " retries 50\n http-reuse"), QUIET, |stage| async move {
         stage.serve(S, |peer, _| serve(peer, Mood::Farewell));
         for round in 0..10 {
             let jobs = (0..6u64).map(|id| {
