@@ -175,7 +175,11 @@ impl Shard {
             }
             (older, newer) = (self.slab.head(older).older, self.slab.head(newer).newer);
         };
-        self.placed = place;
+        // One that is new stands at the end first, then where the peer says: that must not make us forget where
+        // the one before was put. The end itself is looked at anyway.
+        if newer != NONE {
+            self.placed = place;
+        }
         let head = self.slab.head_mut(place);
         (head.older, head.newer) = (older, newer);
         match older {
