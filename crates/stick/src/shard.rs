@@ -175,8 +175,8 @@ impl Shard {
             }
             (older, newer) = (self.slab.head(older).older, self.slab.head(newer).newer);
         };
-        // One that is new stands at the end first, then where the peer says: that must not make us forget where
-        // the one before was put. The end itself is looked at anyway.
+        // One that is new stands at the end first, then where the peer says: that must not make us forget
+        // where the one before was put. The end itself is looked at anyway.
         if newer != NONE {
             self.placed = place;
         }

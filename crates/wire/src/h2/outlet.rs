@@ -1,7 +1,7 @@
 //! Heads into header lists of HTTP/2: the way back of `intake`. Whatever HTTP/1 says about its connection
 //! stays behind (RFC 9113 section 8.2.2).
 
-use crate::head::{Head, Known};
+use crate::head::{Head, Known, trim};
 use crate::hpack::{Encoder, Pseudo};
 use crate::uri;
 
@@ -93,6 +93,6 @@ fn fields(head: &Head, encoder: &mut Encoder, out: &mut Vec<u8>, skip: impl Fn(K
             continue;
         }
         // Values that rules made may begin or end with what none may here (RFC 9113 section 8.2.1).
-        encoder.field(known, name, value.trim_ascii(), out);
+        encoder.field(known, name, trim(value), out);
     }
 }
