@@ -1,23 +1,10 @@
 //! What clients say on the master's socket, what workers say on their line, and what the master before left.
 #![no_main]
 
-#[allow(dead_code)]
-#[path = "../../crates/harrier/src/ready.rs"]
-mod ready;
-
-#[allow(dead_code)]
-#[path = "../../crates/harrier/src/master"]
-mod master {
-    pub mod line;
-    pub mod machine;
-    pub mod route;
-    pub mod said;
-}
-
-use master::line::Words;
-use master::machine::{Child, Effect, Event, Machine, Stage};
-use master::route::{Routed, Target, route};
-use master::said::{Gathered, Input, Own, Payload, Prompt};
+use supervisor::line::Words;
+use supervisor::machine::{Child, Effect, Event, Machine, Stage};
+use supervisor::route::{Routed, Target, route};
+use supervisor::said::{self, Gathered, Input, Own, Payload, Prompt};
 
 /// A master with an old worker, one that serves, and one that loads.
 fn machine() -> Machine {
@@ -47,12 +34,12 @@ fn client(data: &[u8], step: usize, most: usize) {
                 continue;
             }
             let text = String::from_utf8_lossy(&line).into_owned();
-            let said = master::said::line(&text);
-            for command in &said.commands {
+            let spoken = said::line(&text);
+            for command in &spoken.commands {
                 assert!(text.contains(command));
                 obey(command, &machine, &mut prompt);
             }
-            payload = said.payload_end.map(|end| Payload::new(&end, most * 4));
+            payload = spoken.payload_end.map(|end| Payload::new(&end, most * 4));
         }
     }
     assert!(input.rest().len() <= most);
@@ -87,7 +74,7 @@ fn obey(command: &str, machine: &Machine, prompt: &mut Prompt) {
         return;
     }
     let words = admin::cli::line::parse(rest.as_bytes()).commands.into_iter().next().unwrap_or_default();
-    if let Own::Reload(event) = master::said::own(&words) {
+    if let Own::Reload(event) = said::own(&words) {
         let mut out = Vec::new();
         machine.clone().handle(event, &mut out);
         assert!(!out.iter().any(|effect| matches!(effect, Effect::Exit(_))), "nobody's words end a master");

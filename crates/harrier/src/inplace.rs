@@ -30,8 +30,8 @@ use rt::{Peers, sys};
 
 use crate::args::Args;
 use crate::config::{self, Renewed};
-use crate::master::line::{Word, WorkerEnd};
 use crate::say;
+use supervisor::line::{Word, WorkerEnd};
 use way::Way;
 pub use way::{Bound, forwarding, receiving};
 

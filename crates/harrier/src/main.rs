@@ -33,8 +33,8 @@ use std::process::ExitCode;
 
 use admin::product;
 use args::{Args, Usage, Version};
-use master::line::{Word, WorkerEnd};
 use master::{Birth, Role};
+use supervisor::line::{Word, WorkerEnd};
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

@@ -5,18 +5,7 @@
 
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// What it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The process serves.
-    Ready,
-    /// A reload begins.
-    Reloading,
-    /// The reload failed; the worker before goes on.
-    ReloadFailed,
-    /// The process leaves.
-    Stopping,
-}
+use supervisor::machine::Notice;
 
 /// A service manager that waits for a word.
 pub struct Ready(UnixDatagram);

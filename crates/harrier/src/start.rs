@@ -19,11 +19,11 @@ use crate::background::Background;
 use crate::config::Loaded;
 use crate::inplace::Again;
 use crate::master::Birth;
-use crate::master::line::{Word, WorkerEnd};
-use crate::master::machine::{MAX_RELOADS, Settings};
 use crate::ready::Ready;
 use crate::sockets::{self, Sockets};
 use crate::{handover, say, stop, watchdog};
+use supervisor::line::{Word, WorkerEnd};
+use supervisor::machine::{MAX_RELOADS, Settings};
 
 /// Runs a program until it is stopped.
 pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {

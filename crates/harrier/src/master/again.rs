@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rt::sys;
 
-use super::machine::Machine;
+use supervisor::machine::Machine;
 
 /// The variable. It is gone before anybody else looks.
 const VARIABLE: &str = "HARRIER_MASTER";

@@ -18,12 +18,12 @@ use program::Bind;
 use program::listener::Level;
 use rt::{Listener, Socket, Timer};
 
-use super::machine::Event;
 use super::reader;
-use super::route::{self, Routed, Target};
-use super::said::{self, Gathered, Input, Own, Payload, Prompt};
 use super::show;
 use super::watch::Hub;
+use supervisor::machine::Event;
+use supervisor::route::{self, Routed, Target};
+use supervisor::said::{self, Gathered, Input, Own, Payload, Prompt};
 
 /// Connections at a time, unless `maxconn` says otherwise.
 const MAX_CLIENTS: u32 = 100;

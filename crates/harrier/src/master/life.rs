@@ -9,9 +9,9 @@ use rt::WorkerSpec;
 use rt::sys::{self, Signal, Signals};
 
 use super::cli;
-use super::machine::Event;
 use super::watch::{Hub, Parts};
 use crate::say;
+use supervisor::machine::Event;
 
 /// Runs until the last worker has ended.
 pub fn run(parts: Parts) -> ExitCode {

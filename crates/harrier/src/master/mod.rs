@@ -1,18 +1,13 @@
 //! The master process (`-W`, `-Ws`): it starts a worker, watches it, and on a reload replaces its own program
 //! and starts the next one (management guide, chapter 4).
 //!
-//! [`machine`] decides, [`watch`] does what it decides, [`cli`] answers on the master's socket, [`line`] is
-//! what a worker and its master say to each other. The master reads of the configuration only whether it goes
+//! [`supervisor`] decides, [`watch`] does what it decides, [`cli`] answers on the master's socket. The master reads of the configuration only whether it goes
 //! to the background; a worker reads it all, and tells its master what concerns it.
 
 mod again;
 mod cli;
 mod life;
-pub mod line;
-pub mod machine;
 mod reader;
-mod route;
-mod said;
 mod show;
 mod watch;
 
@@ -33,8 +28,8 @@ use crate::background::Background;
 use crate::{config, say, sockets};
 
 use again::Kept;
-use line::WorkerEnd;
-use machine::{Child, Event, Machine, Stage};
+use supervisor::line::WorkerEnd;
+use supervisor::machine::{Child, Event, Machine, Stage};
 
 /// What a process does after it was split.
 pub enum Role {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::machine::{Child, Machine, Stage};
+use supervisor::machine::{Child, Machine, Stage};
 
 /// What `show proc` answers, without the empty line that ends it. `now` is in seconds since 1970.
 pub fn processes(machine: &Machine, version: &str, now: u64, debug: bool) -> String {

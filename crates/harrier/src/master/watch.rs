@@ -20,13 +20,13 @@ use rt::{Listener, Notify, Socket, Timer};
 use wire::handover::TOLD;
 
 use super::again::{self, Kept, Open};
-use super::line::{Word, Words};
-use super::machine::{Effect, Event, Machine, Verdict, Weight};
 use super::reader;
 use crate::args::Args;
 use crate::background::Background;
 use crate::ready::Ready;
 use crate::say;
+use supervisor::line::{Word, Words};
+use supervisor::machine::{Effect, Event, Machine, Verdict, Weight};
 
 /// How long a client that waits for the end of a reload may take to read of it.
 const TELLING: Duration = Duration::from_secs(5);

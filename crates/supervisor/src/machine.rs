@@ -10,7 +10,18 @@ use std::fmt::Write;
 
 use rt::sys::{Ended, Signal};
 
-use crate::ready::Notice;
+/// What the service manager is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The process serves.
+    Ready,
+    /// A reload begins.
+    Reloading,
+    /// The reload failed; the worker before goes on.
+    ReloadFailed,
+    /// The process leaves.
+    Stopping,
+}
 
 #[cfg(test)]
 mod tests;

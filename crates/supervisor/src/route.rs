@@ -87,7 +87,7 @@ fn find(name: &str, machine: &Machine) -> Option<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::master::machine::{Child, Stage};
+    use crate::machine::{Child, Stage};
 
     fn machine() -> Machine {
         let mut machine = Machine::new(0, "v");
