@@ -135,14 +135,17 @@ fn figures(outcome: &mut compile::Outcome, args: &Args) -> (admin::preload::Prel
     let mut say = |level, text: String| {
         outcome.diagnostics.push(Diagnostic::plain(level, text).styled(Style::Bare));
     };
-    let figures = opened.unwrap_or_else(|| Ok(admin::shm::Opened::default())).unwrap_or_else(|text| {
-        let is_last = text.starts_with("config:");
-        say(Level::Alert, text);
-        if !is_last {
-            say(Level::Alert, "Fatal errors found in configuration.".to_owned());
+    let figures = opened.transpose().unwrap_or_else(|why| {
+        match why {
+            admin::shm::Refused::File(text) => say(Level::Alert, text),
+            admin::shm::Refused::Full(text) => {
+                say(Level::Alert, text);
+                say(Level::Alert, "Fatal errors found in configuration.".to_owned());
+            }
         }
-        admin::shm::Opened::default()
+        None
     });
+    let figures = figures.unwrap_or_default();
     for note in preload.notes.iter().chain(&figures.notes) {
         say(Level::Warning, format!("config: {note}"));
     }

@@ -9,6 +9,7 @@ use crate::cli::table::Command;
 use crate::gather::gather;
 use crate::machine;
 use crate::product;
+use crate::stats::kept::{BACK, FRONT};
 use crate::stats::row::{Filter, each};
 use crate::stats::table::COLUMNS;
 use program::listener::Level;
@@ -110,93 +111,6 @@ fn bindings(bound: &[(usize, Vec<usize>)], out: &mut String) {
         let _ = writeln!(out, "  {group:<9} {threads:<10} {}: {set}", cpus.len());
     }
 }
-
-/// Columns of a stats-file: of frontends and listeners, of backends and servers.
-const FRONT: &[&str] = &[
-    "stot",
-    "bin",
-    "bout",
-    "dreq",
-    "dresp",
-    "ereq",
-    "rate",
-    "hrsp_1xx",
-    "hrsp_2xx",
-    "hrsp_3xx",
-    "hrsp_4xx",
-    "hrsp_5xx",
-    "hrsp_other",
-    "req_rate",
-    "req_tot",
-    "comp_in",
-    "comp_out",
-    "comp_byp",
-    "comp_rsp",
-    "conn_rate",
-    "conn_tot",
-    "intercepted",
-    "dcon",
-    "dses",
-    "wrew",
-    "cache_lookups",
-    "cache_hits",
-    "eint",
-    "h1sess",
-    "h2sess",
-    "h3sess",
-    "req_other",
-    "h1req",
-    "h2req",
-    "h3req",
-    "reqbin",
-    "reqbout",
-    "resbin",
-    "resbout",
-    "cache_hint_hits",
-];
-
-const BACK: &[&str] = &[
-    "stot",
-    "bin",
-    "bout",
-    "dreq",
-    "dresp",
-    "econ",
-    "eresp",
-    "wretr",
-    "wredis",
-    "chkfail",
-    "chkdown",
-    "lastchg",
-    "lbtot",
-    "rate",
-    "hrsp_1xx",
-    "hrsp_2xx",
-    "hrsp_3xx",
-    "hrsp_4xx",
-    "hrsp_5xx",
-    "hrsp_other",
-    "hanafail",
-    "req_tot",
-    "cli_abrt",
-    "srv_abrt",
-    "comp_in",
-    "comp_out",
-    "comp_byp",
-    "comp_rsp",
-    "lastsess",
-    "wrew",
-    "connect",
-    "reuse",
-    "cache_lookups",
-    "cache_hits",
-    "eint",
-    "reqbin",
-    "reqbout",
-    "resbin",
-    "resbout",
-    "cache_hint_hits",
-];
 
 /// `dump stats-file` (management manual, 9.5): the counters of all objects that have a guid.
 pub fn stats_file(call: &mut Call<'_>) -> Outcome {

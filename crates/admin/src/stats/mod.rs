@@ -3,6 +3,7 @@
 
 pub mod clear;
 mod html;
+pub mod kept;
 mod options;
 pub mod page;
 mod post;

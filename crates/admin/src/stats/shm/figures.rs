@@ -5,89 +5,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::super::kept::{BACK, FRONT, shared};
 use super::super::row::{Given, Kind, Row};
 use super::super::table::{COLUMNS, Column};
 use super::super::value::Value;
 
-/// Of frontends and listeners.
-const FRONT: &[&str] = &[
-    "stot",
-    "bin",
-    "bout",
-    "dreq",
-    "dresp",
-    "ereq",
-    "hrsp_1xx",
-    "hrsp_2xx",
-    "hrsp_3xx",
-    "hrsp_4xx",
-    "hrsp_5xx",
-    "hrsp_other",
-    "req_tot",
-    "comp_in",
-    "comp_out",
-    "comp_byp",
-    "comp_rsp",
-    "conn_tot",
-    "intercepted",
-    "dcon",
-    "dses",
-    "wrew",
-    "cache_lookups",
-    "cache_hits",
-    "eint",
-    "h1sess",
-    "h2sess",
-    "req_other",
-    "h2req",
-    "h3req",
-    "reqbout",
-    "resbout",
-    "cache_hint_hits",
-];
-
-/// Of backends and servers.
-const BACK: &[&str] = &[
-    "stot",
-    "bin",
-    "bout",
-    "dreq",
-    "dresp",
-    "econ",
-    "eresp",
-    "wretr",
-    "wredis",
-    "chkfail",
-    "chkdown",
-    "lbtot",
-    "hrsp_1xx",
-    "hrsp_2xx",
-    "hrsp_3xx",
-    "hrsp_4xx",
-    "hrsp_5xx",
-    "hrsp_other",
-    "hanafail",
-    "req_tot",
-    "cli_abrt",
-    "srv_abrt",
-    "comp_in",
-    "comp_out",
-    "comp_byp",
-    "comp_rsp",
-    "wrew",
-    "connect",
-    "reuse",
-    "cache_lookups",
-    "cache_hits",
-    "eint",
-    "reqbout",
-    "resbout",
-    "cache_hint_hits",
-];
-
 /// Both lists, as they stand in the file.
 pub fn names() -> String {
-    format!("{}\n{}\n", FRONT.join(","), BACK.join(","))
+    let line = |columns| shared(columns).collect::<Vec<_>>().join(",");
+    format!("{}\n{}\n", line(FRONT), line(BACK))
 }
 
 /// The columns of both kinds of objects.
@@ -99,8 +25,8 @@ pub struct Figures {
 impl Figures {
     /// All of them.
     pub fn new() -> Figures {
-        let find = |names: &[&str]| -> Vec<_> {
-            names.iter().filter_map(|name| COLUMNS.iter().find(|column| column.name == *name)).collect()
+        let find = |names: &[&'static str]| -> Vec<_> {
+            shared(names).filter_map(|name| COLUMNS.iter().find(|column| column.name == name)).collect()
         };
         Figures { front: find(FRONT), back: find(BACK) }
     }
@@ -162,8 +88,8 @@ mod tests {
     fn all_have_a_column_and_a_place_in_a_record() {
         let all = Figures::new();
         for (kind, names) in [(Kind::Listener, FRONT), (Kind::Server, BACK)] {
-            assert!(all.of(kind).map(|(_, column)| column.name).eq(names.iter().copied()));
-            assert!(names.len() <= super::super::file::FIGURES);
+            assert!(all.of(kind).map(|(_, column)| column.name).eq(shared(names)));
+            assert!(shared(names).count() <= super::super::file::FIGURES);
         }
     }
 }

@@ -56,15 +56,24 @@ pub struct Opened {
     book: Option<Book>,
 }
 
+/// Why a process can't start with the file that its program names.
+pub enum Refused {
+    /// The file can't be opened.
+    File(String),
+    /// There is no room for all objects.
+    Full(String),
+}
+
 /// Opens the file that a program names; `check`: only whether that could be done.
 ///
 /// # Errors
 /// Why the process can't start.
-pub fn open(program: &Program, check: bool) -> Result<Opened, String> {
+pub fn open(program: &Program, check: bool) -> Result<Opened, Refused> {
     let Some(path) = program.global.figures.shared.as_deref() else { return Ok(Opened::default()) };
-    fits(program, path)?;
+    fits(program, path).map_err(Refused::Full)?;
     let name = path.display();
-    let cannot = |e: io::Error| format!("config: cannot open shm stats file '{name}': {}", plain(&e));
+    let cannot =
+        |e: io::Error| Refused::File(format!("config: cannot open shm stats file '{name}': {}", plain(&e)));
     if check && !path.exists() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         std::fs::metadata(folder.unwrap_or(Path::new("."))).map_err(cannot)?;
@@ -72,7 +81,7 @@ pub fn open(program: &Program, check: bool) -> Result<Opened, String> {
         let mut how = File::options();
         how.read(true).write(true).create(!check).truncate(false).mode(0o600);
         let mut book = Book::new(how.open(path).map_err(cannot)?, path, most(program));
-        let locked = book.lock();
+        let locked = book.lock(true);
         let image = book.load().map_err(cannot)?;
         if locked {
             let _ = book.file.unlock();
@@ -163,8 +172,8 @@ pub async fn keep() {
         let objects = book().map_or(0, |book| book.known.len());
         rt::sleep(OFTEN.max(SELDOM.min(Duration::from_micros(500) * u32::try_from(objects).unwrap_or(0))))
             .await;
-        if let Some(shared) = worker::with_worker(|w| w.shared.clone()) {
-            refresh(&shared);
+        if let (Some(shared), Some(mut book)) = (worker::with_worker(|w| w.shared.clone()), book()) {
+            book.tell(&shared, Then::Pass);
         }
     }
 }
@@ -196,10 +205,14 @@ fn kind(kind: Kind) -> u8 {
     kind as u32 as u8
 }
 
-/// What becomes of a process's place.
+/// What a process does with its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
+    /// It keeps it, and comes again soon: it does not wait for others.
+    Pass,
+    /// It keeps it.
     Stay,
+    /// It gives it back.
     Leave,
 }
 
@@ -258,14 +271,15 @@ impl Book {
         Ok(Image::read(bytes, &self.names))
     }
 
-    /// Waits a moment for others who hold the file.
-    fn lock(&self) -> bool {
-        (0..20).any(|_| {
-            let locked = self.file.try_lock().is_ok();
-            if !locked {
+    /// Takes hold of the file, if nobody else does. `wait`: for a moment, where no requests wait meanwhile or
+    /// somebody asked for figures.
+    fn lock(&self, wait: bool) -> bool {
+        let tries = if wait { 20 } else { 1 };
+        (0..tries).any(|at| {
+            if at > 0 {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            locked
+            self.file.try_lock().is_ok()
         })
     }
 
@@ -280,7 +294,7 @@ impl Book {
 
     /// Tells what was counted, and takes in what others did.
     fn sync(&mut self, shared: &Shared, then: Then) -> Result<(), String> {
-        if self.left || !self.lock() {
+        if self.left || !self.lock(then != Then::Pass) {
             return Ok(());
         }
         self.left = then == Then::Leave;
@@ -435,7 +449,7 @@ impl Book {
 
     /// All figures, or those of one server, are zero here: they are so for all.
     fn clear(&mut self, only: Option<&str>) {
-        if self.left || !self.lock() {
+        if self.left || !self.lock(true) {
             return;
         }
         let image = self.load();
