@@ -57,8 +57,6 @@ pub(crate) struct Slot {
     pub ask: Cell<bool>,
     /// It is asked, and has not told everything yet.
     pub learning: Cell<bool>,
-    /// It was asked a second time, for it fell silent in the first lesson.
-    pub asked_again: Cell<bool>,
     /// It was asked and did not know everything.
     pub knows_part: Cell<bool>,
 }
@@ -153,7 +151,6 @@ impl Hub {
             progress: RefCell::new(section.tables.iter().map(|t| Progress::new(&t.table)).collect()),
             ask: Cell::new(false),
             learning: Cell::new(false),
-            asked_again: Cell::new(false),
             knows_part: Cell::new(false),
         };
         let slots: Vec<Slot> = section.state.peers.iter().enumerate().map(slot).collect();
@@ -301,16 +298,6 @@ impl Hub {
         self.tell();
         self.ask_somebody();
         self.changed.notify();
-    }
-
-    /// Somebody who was asked tells nothing, though the connection lives: it is asked once more, then others
-    /// are.
-    pub(crate) fn stalled(&self, slot: &Slot) {
-        if !slot.asked_again.replace(true) {
-            slot.ask.set(!slot.is_local());
-            return;
-        }
-        self.has_told(slot, false);
     }
 
     /// A session has ended.

@@ -65,6 +65,8 @@ struct Session<'h> {
     spoke: Mono,
     /// When the lesson began, or the peer last told of an entry.
     taught: Mono,
+    /// It was asked a second time, for it fell silent in the first lesson.
+    asked_again: bool,
     /// When updates that came are to be acknowledged, if any are.
     owes: Option<Mono>,
     /// Tables as the peer defined them.
@@ -118,6 +120,7 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         heard: rt::now(),
         spoke: rt::now(),
         taught: rt::now(),
+        asked_again: false,
         owes: None,
         known: Vec::new(),
         current: None,
@@ -234,9 +237,19 @@ impl Session<'_> {
             self.slot.view.beats_sent.fetch_add(1, Relaxed);
         }
         if self.slot.learning.get() && now >= self.taught + STALL {
-            self.taught = now;
-            self.hub.stalled(self.slot);
+            self.go_on(now);
         }
+    }
+
+    /// The peer was asked and tells nothing, though the connection lives: it is asked once more, then others
+    /// are.
+    fn go_on(&mut self, now: Mono) {
+        self.taught = now;
+        if self.asked_again || self.slot.is_local() {
+            return self.hub.has_told(self.slot, false);
+        }
+        self.asked_again = true;
+        self.slot.ask.set(true);
     }
 
     /// Another session has taken its place, the process has left its peers, or all is taught.
