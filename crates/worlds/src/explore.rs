@@ -60,10 +60,10 @@ pub fn seeds() -> Vec<u64> {
 }
 
 /// Says which world it was when a scene panics.
-pub(crate) struct Where<'n> {
-    pub(crate) name: &'n str,
-    pub(crate) seed: u64,
-    pub(crate) climate: Climate,
+struct Where<'n> {
+    name: &'n str,
+    seed: u64,
+    climate: Climate,
 }
 
 impl Drop for Where<'_> {
@@ -98,12 +98,19 @@ pub fn explore_with<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
+    in_each(climates, |seed, climate| {
+        play_with(seed, climate, setup(), scene);
+    });
+}
+
+/// Plays with each seed, in the climates in turn; whoever fails is told where.
+pub(crate) fn in_each(climates: &[Climate], mut play: impl FnMut(u64, Climate)) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a scene");
     for seed in seeds() {
         let climate = climates[(seed % climates.len() as u64) as usize];
         let _guard = Where { name, seed, climate };
-        play_with(seed, climate, setup(), scene);
+        play(seed, climate);
     }
 }
 

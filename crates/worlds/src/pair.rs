@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::Shared;
 
-use crate::explore::{Climate, Where, play_main, seeds};
+use crate::explore::{Climate, in_each, play_main};
 use crate::setup::Setup;
 use crate::stage::Stage;
 
@@ -86,18 +86,14 @@ pub fn explore_pairs<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a scene");
-    for seed in seeds() {
-        let climate = climates[(seed % climates.len() as u64) as usize];
-        let _guard = Where { name, seed, climate };
+    in_each(climates, |seed, climate| {
         let (pair, setup) = (Arc::new(Pair::default()), Setup::for_two(config));
         std::thread::scope(|scope| {
             let other = pair.clone();
             scope.spawn(move || side(&other, 1, seed, climate, None, scene, rest));
             side(&pair, 0, seed, climate, Some(setup), scene, rest);
         });
-    }
+    });
 }
 
 fn side<F>(
