@@ -11,6 +11,9 @@ peer and without; told is what having the peer adds for each update. Processor t
 """
 import argparse, os, random, re, socket, statistics, subprocess, tempfile, time
 
+import beside
+import ports
+
 CONFIG = """global
     nbthread 1
     stats socket {socket} level admin
@@ -28,16 +31,6 @@ peers ps
 backend t
     stick-table type integer size 2m expire 1h store gpc0,conn_cnt,http_req_rate(10s),bytes_out_cnt peers ps
 """
-
-
-def free_ports(count):
-    socks = [socket.socket() for _ in range(count)]
-    for sock in socks:
-        sock.bind(("127.0.0.1", 0))
-    ports = [sock.getsockname()[1] for sock in socks]
-    for sock in socks:
-        sock.close()
-    return ports
 
 
 class Node:
@@ -91,8 +84,7 @@ class Node:
                 waiting -= sock.recv(1 << 16).count(b"> ")
 
     def cpu(self):
-        pid = self.process.pid
-        return sum(int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0]) for task in os.listdir(f"/proc/{pid}/task"))
+        return beside.cpu(self.process.pid)
 
     def stop(self):
         self.process.kill()
@@ -102,8 +94,7 @@ class Node:
 def lesson(binaries, pair, folder, args):
     """Seconds for each round."""
     teacher, pupil = pair
-    a, b = free_ports(2)
-    peers = {"a": a, "b": b}
+    peers = {name: ports.free() for name in "ab"}
     first = Node(binaries[teacher], folder, "a", peers)
     took, same = [], True
     try:
@@ -136,8 +127,8 @@ def settle(nodes, keys, value):
 
 def learning(binaries, folder, args):
     """An update's processor time at those that learn it."""
-    ports = dict(zip("abc", free_ports(3)))
-    nodes = [Node(binaries[program], folder, name, ports) for name, program in (("a", "peer"), ("b", "ours"), ("c", "peer"))]
+    peers = {name: ports.free() for name in "abc"}
+    nodes = [Node(binaries[program], folder, name, peers) for name, program in (("a", "peer"), ("b", "ours"), ("c", "peer"))]
     keys, ratios, costs = list(range(1, 20001)), [], []
     try:
         time.sleep(3)
@@ -165,10 +156,10 @@ def telling(binaries, folder, args):
         for program in sorted(binaries, reverse=number % 2 == 1):
             spent = []
             for alone in (True, False):
-                ports = dict(zip("ab", free_ports(2)))
-                nodes = [Node(binaries[program], folder, "a", ports)]
+                peers = {name: ports.free() for name in "ab"}
+                nodes = [Node(binaries[program], folder, "a", peers)]
                 if not alone:
-                    nodes.append(Node(binaries["peer"], folder, "b", ports))
+                    nodes.append(Node(binaries["peer"], folder, "b", peers))
                 try:
                     time.sleep(2)
                     nodes[0].set(keys, 1)
@@ -188,7 +179,7 @@ def telling(binaries, folder, args):
 
 def told(what, costs, ratios):
     ours, theirs = (statistics.median(part) for part in zip(*costs))
-    print(f"{what:6} ours {ours:.2f} us, HAProxy {theirs:.2f} us for an update, ratio {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})", flush=True)
+    print(f"{what:6} ours {ours:.2f} us, HAProxy {theirs:.2f} us for an update, {beside.ratio(ratios)}", flush=True)
 
 
 def main():

@@ -9,7 +9,11 @@ measured in turn, who is first changes; client and agent have processor 1. What 
 request (from /proc/PID/schedstat: nanoseconds), the median of the ratios of the pairs with their spread, the 99th percentile of
 latency, and how many answers lacked the variable. All traffic stays on loopback.
 """
-import argparse, asyncio, multiprocessing, os, socket, statistics, struct, subprocess, tempfile, time
+import argparse, asyncio, multiprocessing, os, socket, statistics, subprocess, tempfile, time
+
+import beside
+import ports
+from spoa import ACK, AGENT_HELLO, HELLO, NOTIFY, Reader, frame, items, set_var, typed
 
 CONFIG = """global
     nbthread 1
@@ -36,42 +40,12 @@ spoe-message m
     args ip=src path=path host=req.hdr(host)
     event on-frontend-http-request
 """
-HELLO, NOTIFY = 1, 3
 CONNECTIONS = 32
 
 
-def varint(n):
-    if n < 240:
-        return bytes([n])
-    out = [n & 0xFF | 0xF0]
-    n = (n - 240) >> 4
-    while n >= 128:
-        out.append(n & 0x7F | 0x80)
-        n = (n - 128) >> 7
-    return bytes(out + [n])
-
-
-def skip(data, at):
-    """The place behind a number."""
-    first, at = data[at], at + 1
-    while first >= 240 and data[at] >= 128:
-        at += 1
-    return at + (first >= 240)
-
-
-def text(value):
-    return varint(len(value)) + value
-
-
-def frame(kind, ids, payload):
-    body = bytes([kind]) + b"\0\0\0\1" + ids + payload
-    return struct.pack(">I", len(body)) + body
-
-
-GREETING = frame(101, b"\0\0", text(b"version") + b"\x08" + text(b"2.0") + text(b"max-frame-size") + b"\x03" + varint(16380)
-                 + text(b"capabilities") + b"\x08" + text(b"pipelining"))
-# Set `said` of scope txn.
-ANSWER = b"\1\3\2" + text(b"said") + b"\x08" + text(b"yes")
+GREETING = frame(AGENT_HELLO, items([("version", typed("str", "2.0")), ("max-frame-size", typed("uint32", 16380)),
+                                     ("capabilities", typed("str", "pipelining"))]))
+ANSWER = set_var("txn.said", typed("str", "yes"))
 
 
 class Agent(asyncio.Protocol):
@@ -89,8 +63,9 @@ class Agent(asyncio.Protocol):
             if data[at + 4] == HELLO:
                 self.transport.write(GREETING)
             elif data[at + 4] == NOTIFY:
-                ids = data[at + 9:skip(data, skip(data, at + 9))]
-                asyncio.get_running_loop().call_later(self.delay, self.transport.write, frame(103, ids, ANSWER))
+                ids = Reader(data[at + 9:end])
+                answer = frame(ACK, ANSWER, ids.number(), ids.number())
+                asyncio.get_running_loop().call_later(self.delay, self.transport.write, answer)
             at = end
         self.data = data[at:]
 
@@ -150,37 +125,20 @@ async def load(port, rate, seconds):
     return times, wrong
 
 
-def cpu(pid):
-    """Nanoseconds of processor time of all its threads."""
-    return sum(int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0]) for task in os.listdir(f"/proc/{pid}/task"))
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 class Program:
     def __init__(self, binary, folder, name, agent):
-        self.port, spoe, path = free_port(), os.path.join(folder, f"{name}.spoe"), os.path.join(folder, f"{name}.cfg")
+        self.port, spoe, path = ports.free(), os.path.join(folder, f"{name}.spoe"), os.path.join(folder, f"{name}.cfg")
         with open(spoe, "w") as file:
             file.write(SPOE)
         with open(path, "w") as file:
             file.write(CONFIG.format(port=self.port, spoe=spoe, agent=agent))
         self.process = subprocess.Popen(["taskset", "-c", "0", binary, "-db", "-f", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        raise SystemExit(f"{binary} does not start")
+        ports.await_listener(self.port)
 
     def round(self, args):
-        before = cpu(self.process.pid)
+        before = beside.cpu(self.process.pid)
         times, wrong = asyncio.run(load(self.port, args.rate, args.seconds))
-        used = cpu(self.process.pid) - before
+        used = beside.cpu(self.process.pid) - before
         return used / len(times) / 1000, sorted(times)[len(times) * 99 // 100] * 1000, wrong
 
 
@@ -216,7 +174,7 @@ def main():
             for program in pair.values():
                 program.process.kill()
     middle = statistics.median
-    print(f"ours {middle(each['ours']):.1f} us, HAProxy {middle(each['peer']):.1f} us, ratio {middle(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}); "
+    print(f"ours {middle(each['ours']):.1f} us, HAProxy {middle(each['peer']):.1f} us, {beside.ratio(ratios)}; "
           f"p99 {middle(late['ours']):.1f} and {middle(late['peer']):.1f} ms; without the variable {wrong['ours']} and {wrong['peer']}")
 
 
