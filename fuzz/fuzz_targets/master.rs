@@ -86,7 +86,7 @@ fn worker(data: &[u8], step: usize) {
     let (mut words, mut count) = (Words::default(), 0);
     for piece in data.chunks(step) {
         words.push(piece);
-        while words.next().is_some() {
+        while words.take().is_some() {
             count += 1;
         }
     }

@@ -5,7 +5,7 @@
 
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use supervisor::machine::Notice;
+use supervisor::Notice;
 
 /// A service manager that waits for a word.
 pub struct Ready(UnixDatagram);

@@ -6,3 +6,16 @@ pub mod line;
 pub mod machine;
 pub mod route;
 pub mod said;
+
+/// What the service manager is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The process serves.
+    Ready,
+    /// A reload begins.
+    Reloading,
+    /// The reload failed; the worker before goes on.
+    ReloadFailed,
+    /// The process leaves.
+    Stopping,
+}

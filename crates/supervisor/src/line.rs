@@ -92,8 +92,8 @@ impl Words {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The next whole word; unknown ones are passed over.
-    pub fn next(&mut self) -> Option<Word> {
+    /// The next whole word, as far as it has come; unknown ones are passed over.
+    pub fn take(&mut self) -> Option<Word> {
         loop {
             let (kind, length, rest) = head(&self.0)?;
             if length > MOST {
@@ -150,7 +150,7 @@ mod tests {
             let (mut words, mut heard) = (Words::default(), Vec::new());
             for piece in bytes.chunks(step) {
                 words.push(piece);
-                while let Some(word) = words.next() {
+                while let Some(word) = words.take() {
                     heard.push(word);
                 }
             }
@@ -162,9 +162,9 @@ mod tests {
     fn nonsense_is_no_word() {
         let mut words = Words::default();
         words.push(b"L\xff\xff\xff\xffxxxx");
-        assert_eq!(words.next(), None);
+        assert_eq!(words.take(), None);
         words.push(b"?\x01\0\0\0xR\0\0\0\0");
-        assert_eq!(words.next(), Some(Word::Ready));
+        assert_eq!(words.take(), Some(Word::Ready));
         assert_eq!(cut("näh"), "näh");
     }
 }

@@ -10,18 +10,7 @@ use std::fmt::Write;
 
 use rt::sys::{Ended, Signal};
 
-/// What the service manager is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The process serves.
-    Ready,
-    /// A reload begins.
-    Reloading,
-    /// The reload failed; the worker before goes on.
-    ReloadFailed,
-    /// The process leaves.
-    Stopping,
-}
+use crate::Notice;
 
 #[cfg(test)]
 mod tests;

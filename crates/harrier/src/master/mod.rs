@@ -1,8 +1,9 @@
 //! The master process (`-W`, `-Ws`): it starts a worker, watches it, and on a reload replaces its own program
 //! and starts the next one (management guide, chapter 4).
 //!
-//! [`supervisor`] decides, [`watch`] does what it decides, [`cli`] answers on the master's socket. The master reads of the configuration only whether it goes
-//! to the background; a worker reads it all, and tells its master what concerns it.
+//! [`supervisor`] decides, [`watch`] does what it decides, [`cli`] answers on the master's socket. The master
+//! reads of the configuration only whether it goes to the background; a worker reads it all, and tells its
+//! master what concerns it.
 
 mod again;
 mod cli;

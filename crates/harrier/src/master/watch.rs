@@ -311,7 +311,7 @@ impl Hub {
             heard.words.push(bytes);
         }
         loop {
-            let word = self.heard.borrow_mut().get_mut(&pid).and_then(|heard| heard.words.next());
+            let word = self.heard.borrow_mut().get_mut(&pid).and_then(|heard| heard.words.take());
             let is_first = self.machine.borrow().first().is_some_and(|first| first.pid == pid);
             match word {
                 None => return,
