@@ -4,11 +4,14 @@
     bench/log_forward.py --ours target/release/harrier --peer haproxy [--only udp,tcp] [--rounds 7] [--rate 20000] [--seconds 3]
 
 A sender keeps to the rate, in small bursts each millisecond; a sink counts what comes out. Both programs run all the time with
-one thread each and are measured in turn, who is first changes. What is told is user and system CPU of the program (from
-/proc/PID/stat) for each message sent, the median of the ratios of the pairs with their spread, and what was lost: in the
-program, since the sink has a large buffer and says what it lost itself. All traffic stays on loopback.
+one thread each and are measured in turn, who is first changes. What is told is the processor time of the program for each
+message sent (of all its threads, to the nanosecond: at low rates the ticks of /proc/PID/stat are too coarse), the share of it
+in user mode, the median of the ratios of the pairs with their spread, and what was lost: in the program, since the sink has
+a large buffer and says what it lost itself. All traffic stays on loopback.
 """
 import argparse, multiprocessing, os, shutil, signal, socket, statistics, struct, subprocess, sys, tempfile, time
+
+import beside
 
 # What comes in, over what; what goes out, over what.
 LOADS = {
@@ -114,9 +117,9 @@ def send(kind, port, rate, messages):
 
 
 def cpu(pid):
-    """Seconds in user mode and in the kernel."""
+    """Seconds in user mode by ticks, and seconds in all."""
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return [int(fields[at]) / os.sysconf("SC_CLK_TCK") for at in (11, 12)]
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK"), beside.cpu(pid) / 1e9
 
 
 def drops(port):
@@ -174,7 +177,7 @@ def measure(load, args, folder):
             got = {}
             for name in sorted(pair, reverse=number % 2 == 1):
                 used, missing, rate = pair[name].round(args.rate, int(args.rate * args.seconds))
-                got[name] = sum(used)
+                got[name] = used[1]
                 if number > 0:
                     each[name].append(used)
                     lost[name] += missing
@@ -187,8 +190,8 @@ def measure(load, args, folder):
             program.stop()
     middle = lambda name: [statistics.median(part) for part in zip(*each[name])]
     ours, peer = middle("ours"), middle("peer")
-    print(f"{load:9} ours {sum(ours):6.2f} us ({ours[0]:.2f} user), HAProxy {sum(peer):6.2f} us ({peer[0]:.2f} user), ratio "
-          f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}); lost {lost['ours']} and {lost['peer']} of "
+    print(f"{load:9} ours {ours[1]:6.2f} us ({ours[0]:.2f} user), HAProxy {peer[1]:6.2f} us ({peer[0]:.2f} user), "
+          f"{beside.ratio(ratios)}; lost {lost['ours']} and {lost['peer']} of "
           f"{int(args.rate * args.seconds) * args.rounds}; {min(rates):.0f}-{max(rates):.0f} a second", flush=True)
     return statistics.median(ratios)
 
