@@ -163,10 +163,11 @@ fn a_request_on_a_connection_that_was_closed_at_rest_goes_to_another() {
 #[test]
 fn one_request_is_answered_while_another_waits_on_the_same_connection() {
     scene("", " option mpxs-conns\n option max-reqs 5", CALM, |stage| async move {
-        let count = Rc::new(Cell::new(0));
-        let counted = count.clone();
+        let (count, waits) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        let (counted, waiting) = (count.clone(), waits.clone());
         stage.serve(S, move |mut peer, _| {
             counted.set(counted.get() + 1);
+            let waiting = waiting.clone();
             async move {
                 let mut records = Records::of(&mut peer);
                 let mut held = None;
@@ -175,6 +176,7 @@ fn one_request_is_answered_while_another_waits_on_the_same_connection() {
                     let answers = match held.take() {
                         None if body == b"first" => {
                             held = Some(id);
+                            waiting.set(true);
                             continue;
                         }
                         Some(first) => [whole(id, &body), whole(first, b"late")].concat(),
@@ -188,7 +190,9 @@ fn one_request_is_answered_while_another_waits_on_the_same_connection() {
         one.send(&post("/warm", b"warm")).await.unwrap();
         assert_eq!(one.response().await.body, b"warm");
         one.send(&post("/a", b"first")).await.unwrap();
-        rt::sleep(Duration::from_millis(500)).await;
+        while !waits.get() {
+            rt::sleep(Duration::from_millis(10)).await;
+        }
         let mut other = stage.client(FRONT).await;
         other.send(&post("/b", b"second")).await.unwrap();
         assert_eq!(other.response().await.body, b"second");
