@@ -70,9 +70,11 @@ impl Session {
         }
     }
 
-    /// Has an idle connection look whether it is to leave.
+    /// Has a connection look whether it is to leave. One of HTTP/1 with a request under way looks when that
+    /// is answered; one of HTTP/2 tells its client at once, whatever streams it has.
     pub fn leave(&self) {
-        if let Some(task) = self.task.get().filter(|_| self.idle.get()) {
+        let looks = self.idle.get() || self.conn.http_major.get() == 2;
+        if let Some(task) = self.task.get().filter(|_| looks) {
             task.wake();
         }
     }

@@ -411,8 +411,9 @@ impl Machine {
 
     fn ended(&mut self, pid: i32, how: Ended, out: &mut Vec<Effect>) {
         let Some(at) = self.children.iter().position(|c| c.pid == pid) else { return };
-        // Nobody serves but this one, whatever it is called, when there was no successor.
-        let serves = !self.children.iter().any(|c| c.stage != Stage::Former);
+        // The latest of those that are former serves as long as its successor is not there yet.
+        let serves = !self.children.iter().any(|c| c.stage == Stage::Current)
+            && self.children.iter().rposition(|c| c.stage == Stage::Former) == Some(at);
         let child = self.children.remove(at);
         let (code, why) = told(how);
         match child.stage {
@@ -439,7 +440,7 @@ impl Machine {
                 let text = format!("Former worker ({pid}) exited with code {code} ({why}){late}");
                 out.push(say(Weight::Warning, text));
                 // The one that served has the word, though those before it may end later.
-                if serves && self.children.is_empty() {
+                if serves {
                     self.code.get_or_insert(shown(code));
                 }
             }

@@ -354,7 +354,7 @@ impl Session {
         if commands.is_empty() {
             let timed = if self.client.timed { "timed " } else { "" };
             let mode = if self.client.prompt { "p" } else { "i" };
-            text.push_str(&format!("prompt {timed}{mode} -\n"));
+            text.push_str(&format!("prompt {timed}{mode}\n"));
             text.push_str(&String::from_utf8_lossy(&self.input.rest()));
         } else {
             text.push_str(commands);

@@ -271,6 +271,19 @@ fn a_stop_ends_with_the_codes_of_the_oracle() {
     }
 }
 
+/// Whichever of the two ends first.
+#[test]
+fn a_stop_while_a_worker_starts_ends_with_the_code_of_the_one_that_serves() {
+    for first in [0, 1] {
+        let mut world = serving();
+        world.give(Event::Reload(Reload::Soft));
+        world.give(Event::Signal(Signal::Int));
+        world.end(first, Ended::Signal(2));
+        world.end(0, Ended::Signal(2));
+        assert_eq!(world.exit, Some(130), "{first}");
+    }
+}
+
 #[test]
 fn a_failed_reload_keeps_the_worker_and_the_next_one_replaces_it() {
     let mut world = serving();
