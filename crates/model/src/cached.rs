@@ -66,6 +66,11 @@ impl Stale {
     }
 }
 
+/// Whether an entry may stand in for an error at this time, in seconds since 1970 (RFC 5861 section 4).
+pub fn stands_in(entry: &Entry, now: u64) -> bool {
+    now < entry.expires.saturating_add(u64::from(entry.meta.stale.on_error))
+}
+
 /// A field, and what is said in it.
 pub type Other = (Box<[u8]>, Box<[u8]>);
 

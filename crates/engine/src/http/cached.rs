@@ -89,9 +89,11 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     }
 }
 
-/// Answers with what is no longer good in place of an error, if `cache-use` found such a thing.
+/// Answers with what is no longer good in place of an error, if `cache-use` found such a thing and it is not
+/// too old by now: the error may have taken its time.
 pub async fn instead(stream: &mut Stream<'_>) -> Option<Next> {
-    let stale = stream.txn.caching.stale.take()?;
+    let now = rt::wall().as_secs();
+    let stale = stream.txn.caching.stale.take().filter(|(_, entry)| model::cached::stands_in(entry, now))?;
     Some(replace(stream, stale).await)
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ::cache::{Fetch, Found, Hints};
 use model::Counter;
-use model::cached::{Audience, Cache, Caching, Entry, Kept, Stale, Storing};
+use model::cached::{Audience, Cache, Caching, Entry, Kept, Stale, Storing, stands_in};
 use model::figures::CacheCounters;
 use wire::caching::standard::Allowed;
 use wire::caching::{self, Codings, Freshness};
@@ -184,8 +184,7 @@ impl Use {
     /// because nobody else does, or because it is too old but for what errors are replaced with.
     fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, bool)) -> bool {
         let ((now, keeps), stale) = (at, entry.meta.stale);
-        let within = |seconds: u32| now < entry.expires + u64::from(seconds);
-        if within(stale.meanwhile) {
+        if now < entry.expires.saturating_add(u64::from(stale.meanwhile)) {
             if keeps {
                 caching.fetch = self.cache.fetch(&caching.asks.key);
             }
@@ -193,7 +192,7 @@ impl Use {
                 return false;
             }
         }
-        if within(stale.on_error) {
+        if stands_in(entry, now) {
             caching.stale = Some((self.cache.clone(), entry.clone()));
         }
         true
