@@ -270,7 +270,8 @@ impl Parse<'_, '_, '_> {
                 self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
                 continue;
             };
-            if own && slot >= 4 && ended.get(slot).is_some_and(|ended| *ended) {
+            // HAProxy does not say so of `redirect` lines.
+            if own && (4..7).contains(&slot) && ended.get(slot).is_some_and(|ended| *ended) {
                 let set = set.words();
                 let text = format!(
                     "previous '{set}' action is final and has no condition attached, further entries are NOOP."
