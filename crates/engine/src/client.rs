@@ -213,6 +213,14 @@ impl Client {
     /// # Errors
     /// `TimedOut` when the deadline passed, `OutOfMemory` when the buffer is full, else the connection's.
     pub async fn receive(&mut self) -> io::Result<usize> {
+        self.receive_within(usize::MAX).await
+    }
+
+    /// The same, but no more than makes the buffer hold `most` bytes: then it is full.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn receive_within(&mut self, most: usize) -> io::Result<usize> {
         let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
         let session = &self.session;
         poll_fn(|cx| {
@@ -224,10 +232,10 @@ impl Client {
                 if b.spare() == 0 {
                     b.compact();
                 }
-                if b.spare() == 0 {
+                if b.spare_within(most).is_empty() {
                     return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
                 }
-                if let Some(r) = socket.try_recv(b.spare_mut()) {
+                if let Some(r) = socket.try_recv(b.spare_within(most)) {
                     if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
                         session.conn.error.set(ConnError::RESET);
                     }

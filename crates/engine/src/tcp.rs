@@ -101,6 +101,8 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let front = program.configured(stream.client.front);
     crate::http::captures::declared(stream);
     crate::log::accepted(stream);
+    // What came behind a header of the PROXY protocol is there already.
+    stream.txn.up.received += stream.client.buf.as_ref().map_or(0, |buf| buf.len() as u64);
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
     let broken = look(stream).is_err();
@@ -213,10 +215,11 @@ fn may_upgrade(stream: &mut Stream<'_>, h2: Option<bool>) -> Outcome {
 fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
     let client = &mut *stream.client;
     let buf = client.buf.get_or_insert_default();
-    if buf.is_full() {
+    let room = buf.spare_within(content::most(&client.worker.shared.program));
+    if room.is_empty() {
         return Ok(());
     }
-    let read = client.socket.try_recv(buf.spare_mut());
+    let read = client.socket.try_recv(room);
     if let Some(Ok(n)) = read {
         buf.advance(n);
         stream.txn.up.received += n as u64;

@@ -210,6 +210,13 @@ impl Buf {
         &mut self.memory[self.end as usize..]
     }
 
+    /// As much of the room behind the filled part as keeps that within `most` bytes.
+    #[inline]
+    pub fn spare_within(&mut self, most: usize) -> &mut [u8] {
+        let room = self.spare().min(most.saturating_sub(self.len()));
+        &mut self.spare_mut()[..room]
+    }
+
     /// Adds the first `n` bytes of the room to the filled part. Panics if there are fewer.
     #[inline]
     pub fn advance(&mut self, n: usize) {

@@ -497,17 +497,20 @@ def timely(side, case):
             if unread or any(op[:2] == ["fill", name] for op in about):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
         elif channel.startswith("origin ") and name.partition("#")[0] in resting:
-            lines = [line for line in lines if line != "(ended)"]
+            lines = [line for line in untold(lines) if line != "(ended)"]
         elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:
             lines = [line for line in lines if line != "(ended)"]
-        elif channel.startswith("origin ") and "(ended)" in lines:
-            # A connection of HTTP/2 that ends takes its streams along, whether or not they are told first.
-            lines = [line for line in lines if not re.match(r"stream \d+ RST of a request that ends early", line)]
         elif channel == "wait" and dropped:
             lines = []
         if lines:
             out[step, channel] = lines
     return out
+
+
+def untold(lines):
+    """A connection of HTTP/2 to a server that ends takes its streams along, whether or not they are told first."""
+    told = re.compile(r"stream \d+ (RST of a request that ends early|over)$")
+    return [line for line in lines if not told.match(line)] if "(ended)" in lines else lines
 
 
 # The connections of process, frontend, backend and server in a log line, before the retries.

@@ -256,11 +256,7 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let is_error = matches!(reply.payload, Payload::ErrorFile | Payload::Message(_));
     let logged = if is_error { reply.status } else { made };
     stream.txn.status = logged;
-    let next = finish(stream, Said { body, keep, chunked: false, rest: None, filtered: false }).await;
-    if stream.txn.status == made {
-        stream.txn.status = logged;
-    }
-    next
+    finish(stream, Said { body, keep, chunked: false, rest: None, filtered: false }).await
 }
 
 enum Made {
@@ -438,6 +434,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
     let Said { mut body, keep, chunked, rest, filtered } = said;
+    let before = (stream.txn.status, stream.txn.res.status());
     let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
@@ -474,7 +471,10 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.txn.has_req && !switched {
         headers::client_connection(stream, next);
     }
-    stream.txn.status = stream.txn.res.status();
+    // A rule that sets the status sets the logged one, too, even to what the message has already.
+    if before != (stream.txn.status, stream.txn.res.status()) {
+        stream.txn.status = stream.txn.res.status();
+    }
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
     headers::write_response(stream, &mut out);
     let rest = rest.filter(|_| !head_only);

@@ -12,8 +12,6 @@ use lang::filter::Moment;
 use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::Buf;
-
 use crate::filters::{Met, Whose};
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
@@ -226,16 +224,24 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     Verdict::Stop
 }
 
+/// How much of a direction rules are shown: what `tune.maxrewrite` reserves stays free.
+pub(super) fn most(program: &program::Program) -> usize {
+    let tune = &program.global.tune;
+    tune.bufsize.saturating_sub(tune.maxrewrite).max(1)
+}
+
 /// Waits for more of what the client sends; whether it came before the deadline, and before the client was
 /// silent for too long.
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
-    if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
+    let most = most(&stream.worker.shared.program);
+    if stream.client.buf.as_ref().is_some_and(|buf| buf.len() >= most) {
         return false;
     }
     // Which of the two it was is asked when the rules are through.
     stream.client.timer.set(deadline.into_iter().chain(silence::deadline(stream)).min());
-    match stream.receive().await {
+    match stream.client.receive_within(most).await {
         Ok(n) if n > 0 => {
+            stream.heard = rt::now();
             stream.txn.up.received += n as u64;
             true
         }
@@ -247,6 +253,7 @@ async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool 
 /// before the deadline.
 async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
     stream.server_timer.set(deadline);
+    let most = most(&stream.worker.shared.program);
     poll_fn(|cx| {
         let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(false) };
         if stream.client.session.kill.get().is_some() {
@@ -256,10 +263,11 @@ async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> b
         // How this direction ends is for the pump to find again.
         let _ = stream.upload.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
         let buf = up.buf.get_or_insert_default();
-        if buf.spare() == 0 {
+        let room = buf.spare_within(most);
+        if room.is_empty() {
             return Poll::Ready(false);
         }
-        match up.socket.poll_recv(cx, buf.spare_mut()) {
+        match up.socket.poll_recv(cx, room) {
             Poll::Ready(Ok(n)) if n > 0 => {
                 buf.advance(n);
                 stream.txn.down.received += n as u64;
