@@ -223,7 +223,8 @@ const ITEMS: &[Item] = &[
 /// Of a hundred TLS connections of clients in the last second, how many needed no new key.
 fn reused(process: &model::world::Process, now_ms: u64) -> u32 {
     let (all, keys) = (process.ssl_rate.read(now_ms), process.ssl_front_keys.read(now_ms));
-    (100 * all.saturating_sub(keys)).checked_div(all).unwrap_or(0) as u32
+    // Four of five are 19 percent to HAProxy: it takes the share from one, and cuts off.
+    if all == 0 { 0 } else { (100.0 * (1.0 - keys.min(all) as f64 / all as f64)) as u32 }
 }
 
 fn clip(n: u64) -> Value {

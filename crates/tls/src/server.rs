@@ -46,7 +46,7 @@ impl Entry {
     }
 
     /// The kind of its key, if the client verifies signatures of such keys and there is a suite of both for
-    /// it.
+    /// it. That no version is one of both makes no other entry fit better: then the handshake fails.
     pub(crate) fn suits(&self, hello: &Hello<'_>) -> Option<Kind> {
         let (algorithm, verifies) = match self.identity.kind {
             Kind::Ecdsa => (SignatureAlgorithm::ECDSA, hello.verifies_ecdsa()),
@@ -59,7 +59,12 @@ impl Entry {
                 && hello.offers_suite(u16::from(suite.suite()))
         };
         let suites = &self.config.crypto_provider().cipher_suites;
-        (verifies && suites.iter().any(common)).then_some(self.identity.kind)
+        let version = |suite: &SupportedCipherSuite| match suite.tls13() {
+            Some(_) => hello.offers_tls13(),
+            None => hello.offers_tls12(),
+        };
+        let fits = suites.iter().any(common) || !suites.iter().any(version);
+        (verifies && fits).then_some(self.identity.kind)
     }
 
     /// Whether its key makes a signature that the client verifies.

@@ -182,7 +182,6 @@ pub fn took(result: &CheckResult) -> Option<u64> {
 /// `chkdown`.
 pub fn went_down(r: &Row<'_>) -> Value {
     match r.kind {
-        Kind::Backend if r.proxy.present().next().is_none() => 0u64.into(),
         Kind::Backend => r.proxy.state.back.went_down.load(Relaxed).into(),
         _ => watched(r).map(|s| s.state.went_down.load(Relaxed)).into(),
     }

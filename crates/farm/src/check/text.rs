@@ -1,8 +1,10 @@
 //! What the log says about servers: the wording is HAProxy's, as observed, because people match on it.
 
 use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
 
 use model::check::{CheckResult, CheckStatus};
+use program::Server;
 
 use super::health::Limits;
 
@@ -65,8 +67,7 @@ pub(crate) fn outcome(status: CheckStatus) -> &'static str {
 /// The line of `option log-health-checks`.
 pub fn checked(
     kind: Kind,
-    backup: bool,
-    name: (&str, &str),
+    (proxy, server): (&str, &Server),
     result: &CheckResult,
     limits: Limits,
     value: i64,
@@ -75,13 +76,22 @@ pub fn checked(
         Kind::Health => "Health",
         Kind::Agent => "Agent",
     };
-    let backup = if backup { "backup " } else { "" };
+    let backup = if server.backup { "backup " } else { "" };
     let how = outcome(result.status);
     let (at, of) = limits.progress(value);
-    let state = if limits.is_up(value) { "UP" } else { "DOWN" };
-    let (proxy, server) = name;
+    let state = standing(server, limits.is_up(value));
+    let server = &server.name;
     let reason = reason(result);
     format!("{kind} check for {backup}server {proxy}/{server} {how}{reason}, status: {at}/{of} {state}.")
+}
+
+/// The state of a server behind a check. One without weight gets no new sessions.
+fn standing(server: &Server, up: bool) -> &'static str {
+    match up {
+        true if server.state.weight.load(Relaxed) == 0 => "DRAIN",
+        true => "UP",
+        false => "DOWN",
+    }
 }
 
 /// How many servers a backend has left.

@@ -138,8 +138,7 @@ fn count(
     if proxy.options.log_health_checks {
         why.clear();
         if worth {
-            let name = (&*proxy.name, &*server.name);
-            let line = text::checked(kind, server.backup, name, &result, limits, after);
+            let line = text::checked(kind, (&proxy.name, &server), &result, limits, after);
             worker.above.console("WARNING", &line);
             worker.above.line(at.proxy, level::NOTICE, &line);
         }
