@@ -403,6 +403,7 @@ def parted(record, case):
         steps.append(max((step for step, _, _ in record if 0 < step < 1000), default=1))
     if unreachable(case):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
+    steps += unended(record, case)
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
@@ -426,6 +427,14 @@ def lost(record, case):
         for step, channel, lines in record:
             if channel.startswith("client ") and any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"HTTP/|  :status:", l) for l in lines):
                 yield step
+
+
+def unended(record, case):
+    """The steps in which HAProxy answers a request for a server with `redir` and then never ends it: streams that have a filter."""
+    targets = [found[1] for line in case["config"] for found in re.finditer(r"\s+(?:default-)?server.* redir (\S+)", line)]
+    if targets and any(re.match(r"\s+(filter|compression) ", line) for line in case["config"]):
+        told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
+        yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
 GIVEN_UP = re.compile(r"\((closed|reset|ended)\)$|stream \d+ RST")

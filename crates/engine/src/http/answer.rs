@@ -92,7 +92,8 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
 
 /// Sends fields ahead of the response, in one of their own (`early-hint`).
 pub async fn hint(stream: &mut Stream<'_>, fields: &[u8]) {
-    if stream.txn.req.version() >= Version::HTTP_11 {
+    // Who left within the request is told nothing more.
+    if stream.txn.req.version() >= Version::HTTP_11 && !stream.http.client_left {
         stream.txn.hinted = true;
         let bytes = [b"HTTP/1.1 103 Early Hints\r\n", fields, b"\r\n"].concat();
         if stream.client.socket.send_all(&bytes).await.is_ok() {
@@ -149,7 +150,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     stream.txn.status = answer.status;
     captures::response(stream);
     captures::response_cookie(stream);
-    let said = Said { body: answer.body, keep: true, chunked: true, rest: answer.rest, filtered: true };
+    let (body, rest) = (answer.body, answer.rest);
+    let said = Said { body, keep: true, chunked: true, rest, filtered: true, challenge: false };
     finish(stream, said).await
 }
 
@@ -256,7 +258,8 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let is_error = matches!(reply.payload, Payload::ErrorFile | Payload::Message(_));
     let logged = if is_error { reply.status } else { made };
     stream.txn.status = logged;
-    finish(stream, Said { body, keep, chunked: false, rest: None, filtered: false }).await
+    let challenge = is_challenge(&reply);
+    finish(stream, Said { body, keep, chunked: false, rest: None, filtered: false, challenge }).await
 }
 
 enum Made {
@@ -394,6 +397,11 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
     }
 }
 
+/// Whether this asks for credentials (`auth`): the request lacked the right ones.
+pub fn is_challenge(reply: &Reply) -> bool {
+    reply.computed.iter().any(|(name, _)| matches!(*name, "www-authenticate" | "proxy-authenticate"))
+}
+
 /// What an answer brings besides its head.
 struct Said {
     body: Vec<u8>,
@@ -403,6 +411,8 @@ struct Said {
     chunked: bool,
     /// The filters of the stream see it as they see what servers answer.
     filtered: bool,
+    /// It asks for credentials: the stream ends with it behind the last rules only.
+    challenge: bool,
     /// What comes behind the body, made while it is sent.
     rest: Option<Box<dyn crate::worker::service::Pieces>>,
 }
@@ -433,7 +443,7 @@ fn frame(stream: &mut Stream<'_>, chunked: bool, goes_on: bool) -> (bool, bool, 
 async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
-    let Said { mut body, keep, chunked, rest, filtered } = said;
+    let Said { mut body, keep, chunked, rest, filtered, challenge } = said;
     let before = (stream.txn.status, stream.txn.res.status());
     let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
@@ -447,6 +457,9 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
         if !fine {
             return rt::boxed(super::rules::failed_after(stream)).await;
         }
+    }
+    if challenge {
+        stream.end(Cause::Local, Phase::Request);
     }
     let mut chain = None;
     if filtered && !head_only {

@@ -394,11 +394,13 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
             answer::send(stream, reply).await
         }
         Flow::Reply(reply) => {
-            stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
-            if !response && is_challenge(&reply) {
+            if !response && answer::is_challenge(&reply) {
                 crate::tracking::request_error(stream.client.conn(), &stream.txn);
+            } else {
+                stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
             }
             let next = answer::send(stream, reply).await;
+            stream.end(Cause::Local, Phase::Request);
             let counted = response && stream.txn.caching.hit.is_some();
             if !stream.http.after_failed && !counted {
                 intercepted(stream);
@@ -491,11 +493,6 @@ fn count_internal_error(stream: &Stream<'_>) {
     if let Some(place) = &stream.place {
         place.config().state.counters.of(worker).internal_errors.inc();
     }
-}
-
-/// A request for credentials (`auth`): the request lacked the right ones.
-fn is_challenge(reply: &lang::Reply) -> bool {
-    reply.computed.iter().any(|(name, _)| matches!(*name, "www-authenticate" | "proxy-authenticate"))
 }
 
 /// Counts a refusal where it is to be seen.
