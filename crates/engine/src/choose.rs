@@ -108,12 +108,7 @@ pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let proxy = &*program.proxy(stream.txn.backend?);
-    if proxy.force_persist.iter().any(|c| stream.holds(Some(c))) {
-        stream.txn.decisions.force_persist = true;
-    }
-    if proxy.ignore_persist.iter().any(|c| stream.holds(Some(c))) {
-        stream.txn.decisions.ignore_persist = true;
-    }
+    persistence(stream, proxy);
     let ruled = use_server(stream, proxy);
     let named = crate::persist::wanted(stream, proxy, ruled.is_some());
     let bound = ruled.or(named);
@@ -125,6 +120,23 @@ pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
         stream.http.cookie.is_needless();
     }
     found
+}
+
+/// Whether a rule or a cookie binds the request to a server, whatever tables say: then the algorithm has
+/// nothing to look at.
+pub fn is_bound(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+    persistence(stream, proxy);
+    use_server(stream, proxy).is_some() || crate::persist::is_named(stream, proxy)
+}
+
+/// `force-persist` and `ignore-persist`.
+fn persistence(stream: &mut Stream<'_>, proxy: &Proxy) {
+    if proxy.force_persist.iter().any(|c| stream.holds(Some(c))) {
+        stream.txn.decisions.force_persist = true;
+    }
+    if proxy.ignore_persist.iter().any(|c| stream.holds(Some(c))) {
+        stream.txn.decisions.ignore_persist = true;
+    }
 }
 
 fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {

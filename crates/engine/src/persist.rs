@@ -35,6 +35,11 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, ruled: bool) -> Option<u32
     judged.server
 }
 
+/// Whether the request's cookie names a server that may be used.
+pub fn is_named(stream: &Stream<'_>, proxy: &Proxy) -> bool {
+    proxy.cookie.as_ref().is_some_and(|cookie| judge(stream, proxy, cookie, false).server.is_some())
+}
+
 /// Looks at the cookie of a request that is refused, only to be logged.
 pub fn look(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();

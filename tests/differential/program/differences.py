@@ -425,7 +425,7 @@ def lost(record, case):
     """The steps in which HAProxy lost an answer: where such a field is evaluated a client gets nothing."""
     if any(map(LOST.match, case["config"])):
         for step, channel, lines in record:
-            if channel.startswith("client ") and any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"HTTP/|  :status:", l) for l in lines):
+            if channel.startswith("client ") and any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"(HTTP/\d\.\d|  :status:) [2-9]", l) for l in lines):
                 yield step
 
 

@@ -155,10 +155,12 @@ async fn restrict_names(stream: &mut Stream<'_>, restrict: RestrictNames) -> Ste
     }
 }
 
-/// `balance url_param` needs the body of what came as a POST before a server is chosen, with `check_post` and
+/// `balance url_param` needs the body of what came as a POST before it chooses a server, with `check_post` and
 /// without.
-fn looks_at_body(stream: &Stream<'_>, proxy: &Proxy) -> bool {
-    matches!(proxy.balance, program::proxy::Balance::UrlParam(_)) && stream.is_posted()
+fn looks_at_body(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+    matches!(proxy.balance, program::proxy::Balance::UrlParam(_))
+        && stream.is_posted()
+        && !crate::choose::is_bound(stream, proxy)
 }
 
 /// Runs a rule set to its end, fulfilling what its rules wait for.
