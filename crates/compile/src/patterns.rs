@@ -43,6 +43,8 @@ pub(crate) struct Patterns {
 struct Mention {
     set: Arc<LiveSet>,
     at: LineRef,
+    /// See [`Spot::nth`].
+    nth: u32,
     usage: Usage,
     number: Option<u32>,
     /// See [`Listed::key`].
@@ -129,7 +131,7 @@ impl Patterns {
         if !spot.inherited || self.known.insert((spot.at, spot.nth)) {
             let usage = Usage::File { reference: reference.to_owned(), acl: face.acl, map };
             let key = Box::default();
-            self.mentions.push(Mention { set, at: spot.at, usage, number: None, key });
+            self.mentions.push(Mention { set, at: spot.at, nth: spot.nth, usage, number: None, key });
         }
         Ok(Arc::new(view))
     }
@@ -155,7 +157,7 @@ impl Patterns {
             self.inherited.insert(key, set.clone());
         }
         let usage = Usage::Inline(criterion.to_owned());
-        self.mentions.push(Mention { set: set.clone(), at: spot.at, usage, number, key: name });
+        self.mentions.push(Mention { set: set.clone(), at: spot.at, nth: spot.nth, usage, number, key: name });
         Ok(set)
     }
 
@@ -168,7 +170,7 @@ impl Patterns {
     /// their order.
     pub fn mention_earlier(&mut self, mention: usize, spot: Spot) {
         if let Some(mention) = self.mentions.get_mut(mention) {
-            mention.at = mention.at.min(spot.at);
+            (mention.at, mention.nth) = (mention.at, mention.nth).min((spot.at, spot.nth));
         }
     }
 
@@ -189,7 +191,7 @@ impl Patterns {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut found: HashMap<*const LiveSet, usize> = HashMap::new();
         let mut mentions: Vec<_> = self.mentions.iter().map(|m| (m, place(m.at))).collect();
-        mentions.sort_by_key(|(m, place)| (m.turn(place), m.at));
+        mentions.sort_by_key(|(m, place)| (m.turn(place), m.at, m.nth));
         for (mention, place) in mentions {
             let at = *found.entry(Arc::as_ptr(&mention.set)).or_insert_with(|| {
                 groups.push(Group { first: mention, late: mention.turn(&place) > 0, places: Vec::new() });
