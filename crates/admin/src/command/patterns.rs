@@ -2,8 +2,7 @@
 //!
 //! A set that is both (an ACL that reads a map with `-M`) is found by the commands of either kind. `add`,
 //! `get` and `set` find any set, whatever its kind, as HAProxy's do. Answers are HAProxy's to the letter, for
-//! scripts compare them; `entry_cnt` counts entries, where HAProxy counts each once for every way in which
-//! the set is looked up.
+//! scripts compare them: `entry_cnt` counts an entry once for every way in which the set is looked up.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -162,6 +161,7 @@ fn list(call: &Call<'_>, kind: Kind) -> String {
     for (id, listed) in call.shared().program.patterns.iter().filter(|(_, l)| kind.has(l)) {
         let Versions { current, next, entries } = listed.set.versions();
         let (name, about) = (listed.set.name(), &listed.about);
+        let entries = entries * listed.set.faces().len().max(1);
         let counts = format!("curr_ver={current} next_ver={next} entry_cnt={entries}");
         let _ = writeln!(out, "{id} ({name}) {about} {counts}");
     }

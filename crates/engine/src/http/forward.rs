@@ -240,7 +240,9 @@ impl EndPolicy for Bodies<'_> {
                 duplex.down_done || client.part.is_none() || client.socket.poll_broken(cx).is_pending();
             return (!stands).then_some(Outcome::Client(Cause::ClientAbort));
         }
-        if duplex.up_done && !self.left && leaves(&client.socket, self.back, cx) {
+        // The stream of a client of HTTP/2 is over with the head of a response that has no body to show.
+        let over = duplex.down.discard && client.part.is_some();
+        if duplex.up_done && !self.left && !over && leaves(&client.socket, self.back, cx) {
             if client.socket.is_broken() || !matches!(duplex.down.framing, Framing::Close) {
                 return Some(Outcome::Client(Cause::ClientAbort));
             }
