@@ -157,7 +157,14 @@ impl Patterns {
             self.inherited.insert(key, set.clone());
         }
         let usage = Usage::Inline(criterion.to_owned());
-        self.mentions.push(Mention { set: set.clone(), at: spot.at, nth: spot.nth, usage, number, key: name });
+        self.mentions.push(Mention {
+            set: set.clone(),
+            at: spot.at,
+            nth: spot.nth,
+            usage,
+            number,
+            key: name,
+        });
         Ok(set)
     }
 
