@@ -55,6 +55,8 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.txn.times.idle_from = stream.client.conn().handshake_done.get();
     stream.heard = stream.txn.times.idle_from.unwrap_or(stream.heard);
     stream.upload = Half::new(Framing::Close);
+    // What came behind a header of the PROXY protocol is there already.
+    stream.txn.up.received = stream.client.buf.as_ref().map_or(0, |buf| buf.len() as u64);
     stream.number();
     crate::filter::started(&mut stream, false);
     points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
@@ -101,8 +103,6 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let front = program.configured(stream.client.front);
     crate::http::captures::declared(stream);
     crate::log::accepted(stream);
-    // What came behind a header of the PROXY protocol is there already.
-    stream.txn.up.received += stream.client.buf.as_ref().map_or(0, |buf| buf.len() as u64);
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
     let broken = look(stream).is_err();

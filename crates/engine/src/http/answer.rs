@@ -438,6 +438,14 @@ fn frame(stream: &mut Stream<'_>, chunked: bool, goes_on: bool) -> (bool, bool, 
     (head_only, framed, chunked)
 }
 
+/// A rule that sets the status sets the logged one, too, even to what the message has already. `before` has
+/// both as they were before the rules.
+fn note_status(stream: &mut Stream<'_>, before: (u16, u16)) {
+    if before != (stream.txn.status, stream.txn.res.status()) {
+        stream.txn.status = stream.txn.res.status();
+    }
+}
+
 /// Frames the answer, applies the last rules, sends it. An answer whose fields say no length ends with its
 /// connection, unless it may go in chunks and the client understands those.
 async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
@@ -484,10 +492,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.txn.has_req && !switched {
         headers::client_connection(stream, next);
     }
-    // A rule that sets the status sets the logged one, too, even to what the message has already.
-    if before != (stream.txn.status, stream.txn.res.status()) {
-        stream.txn.status = stream.txn.res.status();
-    }
+    note_status(stream, before);
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
     headers::write_response(stream, &mut out);
     let rest = rest.filter(|_| !head_only);

@@ -155,8 +155,8 @@ async fn restrict_names(stream: &mut Stream<'_>, restrict: RestrictNames) -> Ste
     }
 }
 
-/// `balance url_param` needs the body of what came as a POST before it chooses a server, with `check_post` and
-/// without.
+/// `balance url_param` needs the body of what came as a POST before it chooses a server, with `check_post`
+/// and without.
 fn looks_at_body(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
     matches!(proxy.balance, program::proxy::Balance::UrlParam(_))
         && stream.is_posted()
