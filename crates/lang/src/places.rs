@@ -141,6 +141,13 @@ impl Places {
         self == REQUEST || self == REQUEST_BUFFER
     }
 
+    /// Whether the data is a request's or a response's, its bytes or what is kept of its head.
+    pub fn is_of_message(self) -> bool {
+        let sources = [REQUEST, REQUEST_BUFFER, REQUEST_KEPT, EITHER_HEAD, EITHER_BUFFER];
+        let of_response = [RESPONSE_KEPT, RESPONSE, RESPONSE_BUFFER];
+        sources.into_iter().chain(of_response).any(|places| places == self)
+    }
+
     /// Where the data comes from, in the words of messages.
     pub fn source(self) -> &'static str {
         SOURCES.get((self.0 >> COUNT) as usize).copied().unwrap_or_default()

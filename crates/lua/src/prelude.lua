@@ -230,9 +230,17 @@ end
 
 --------------------------------------------------------------------------------- Fetches and converters
 -- Each is bound when it is first named: there are hundreds.
-local function samples(kind, text)
+-- Services have consumed the request: with `service` a fetch that looks at a message's data is an error.
+local function samples(kind, text, service)
     local call, known, bound = H[kind .. ".call"], H[kind .. ".known"], H[kind .. ".bound"]
     local function method(name)
+        local real = service and need(H["fetch.of_data"](name))
+        if real then
+            return function()
+                error("the sample-fetch '" .. real .. "' needs to access data from channel's buffer " ..
+                    "which is not available in Lua services", 0)
+            end
+        end
         local one = bound and bound(name, text)
         -- Nearly all calls have one argument at most.
         if one then
@@ -436,13 +444,16 @@ txn_meta.__index = function(t, key)
 end
 
 -------------------------------------------------------------------------------------------------- applets
+local applet_parts = {
+    f = samples("fetch", false, true), sf = samples("fetch", true, true), c = parts.c, sc = parts.sc,
+}
 local function applet(prefix, own)
     local methods = class("applet", { "get_priv", "set_priv", "set_var", "unset_var", "get_var" })
     for name, method in pairs(own) do methods[name] = method end
     return shown("applet_" .. prefix, { __index = function(t, key)
         local method = methods[key]
         if method ~= nil then return method end
-        local make = (key == "f" or key == "sf" or key == "c" or key == "sc") and parts[key]
+        local make = applet_parts[key]
         if make then
             local part = make(rawget(t, 0))
             rawset(t, key, part)

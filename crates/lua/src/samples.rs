@@ -26,6 +26,7 @@ use crate::value::{Args, Outcome, give, inner, to_lua, to_sample};
 pub const BOUND: &[Bound] = &[
     ("fetch.call", 0, fetch),
     ("fetch.known", 0, |args| known(args, |names| &names.fetches)),
+    ("fetch.of_data", 0, of_data),
     ("conv.call", 0, convert),
     ("conv.known", 0, |args| known(args, |names| &names.convs)),
 ];
@@ -57,6 +58,15 @@ fn known(
 ) -> Outcome {
     let name = args.text(1)?;
     give(args.lua(), table(names()).contains_key(&name))
+}
+
+/// The name of a fetch, as rules write it, that looks at the data of a message; nil: it looks at none.
+fn of_data(args: &mut Args<'_>) -> Outcome {
+    let name = args.text(1)?;
+    let real = names().fetches.get(&name).copied();
+    let found = real.and_then(|real| names().registry.fetch(real));
+    let name = found.map(|(def, _)| def).filter(|def| def.places.is_of_message()).map(|def| def.name);
+    give(args.lua(), name)
 }
 
 type Kept = HashMap<Key, Arc<Expr>>;

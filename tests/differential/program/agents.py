@@ -9,6 +9,11 @@ import masks
 BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, STDERR, VALUES, VALUES_RESULT = 1, 2, 3, 4, 5, 6, 7, 9, 10
 
 
+def record(kind, number, content):
+    """A record of FastCGI."""
+    return struct.pack(">BBHHBB", 1, kind, number, len(content), 0, 0) + content
+
+
 class FastCGI:
     """An application. How it answers a request is an operation `["fcgi", stdout, stderr, end]` of its script, `end` being "end", or
     "close" where it dies before."""
@@ -48,18 +53,21 @@ class FastCGI:
             self.lines.append("  body " + self.origin.text(bytes(request[STDIN])))
         script = [op for op in self.origin.next_script() if op[0] == "fcgi"] or [["fcgi", f"Content-Type: text/plain\r\n\r\n{self.origin.name} fcgi", "", "end"]]
         _, out, err, end = script[0]
+        # One write: whether the end comes along with the content decides how a response is framed.
+        said = b""
         for kind, text in ((STDERR, err), (STDOUT, out)):
             data = text.encode("latin-1")
             for at in range(0, len(data), 8000):
-                self.send(kind, number, data[at:at + 8000])
+                said += record(kind, number, data[at:at + 8000])
         if end == "end":
-            self.send(STDOUT, number, b"")
-            self.send(END, number, bytes(8))
+            said += record(STDOUT, number, b"") + record(END, number, bytes(8))
+        if said:
+            self.link.send(said)
         if end != "end" or not flags:
             self.link.fin()
 
     def send(self, kind, number, content):
-        self.link.send(struct.pack(">BBHHBB", 1, kind, number, len(content), 0, 0) + content)
+        self.link.send(record(kind, number, content))
 
 
 def pairs(data):

@@ -38,6 +38,8 @@ MASKS = [
     ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)\+?(?:T|-\d+)(?= -?\d+ )", r"\1T"),
     # What HAProxy says behind a command that it has refused, whatever it is about.
     ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
+    # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
+    ("reason", r"client", r"^HTTP/1\.1 418 (?:Teapot|I'm a teapot)$", "HTTP/1.1 418 A teapot"),
     # What had come before an exchange was broken off is a matter of time.
     ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
     # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
@@ -272,6 +274,9 @@ def of_case(record, case):
         record = {key: lines for key, lines in record.items() if not UNFINISHED.match(key[1])}
     if any("switch-mode http" in line for line in case["config"]):
         record = {key: [GAUGES.sub("GAUGES", l) for l in lines if not MISLED.match(l)] for key, lines in record.items()}
+    if any(line.split() == ["balance", "sticky"] for line in case["config"]):
+        # HAProxy shows the weight 1 for servers of such a backend, whatever theirs is.
+        record = {key: [l for l in lines if not re.match(r"\S+ weight=", by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any("log-steps" in line for line in case["config"]) and any(re.match(r"\s+capture cookie ", line) for line in case["config"]):
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
     if any(re.match(r"\s+log-steps (.*,)?(request|all|any)\b", line) for line in case["config"]):
