@@ -301,7 +301,8 @@ impl Io {
     async fn start(&mut self, status: u16, reason: Option<Vec<u8>>, fields: &[(Vec<u8>, Vec<u8>)]) -> Came {
         let reason = reason.filter(|r| r.iter().all(|c| !c.is_ascii_control()));
         let known = || Head::reason_for(status).as_bytes().to_vec();
-        let mut out = format!("HTTP/1.1 {status} ").into_bytes();
+        let version = if self.old { "1.0" } else { "1.1" };
+        let mut out = format!("HTTP/{version} {status} ").into_bytes();
         out.extend(reason.unwrap_or_else(known));
         out.extend_from_slice(b"\r\n");
         let mut length = false;

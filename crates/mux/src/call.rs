@@ -105,6 +105,11 @@ impl Call {
         self.fate.added.get()
     }
 
+    /// Whether the length of the response's body was found out here, not said by the server.
+    pub fn was_measured(&self) -> bool {
+        self.fate.measured.get()
+    }
+
     /// Whether the connection is one of FastCGI, whose heads count as the application wrote them.
     pub fn speaks_fcgi(&self) -> bool {
         self.mux.is_fcgi()

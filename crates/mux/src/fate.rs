@@ -29,6 +29,8 @@ pub struct Fate {
     pub extra: Cell<u64>,
     /// Bytes of the fields that were added to the head of the final response to frame it as HTTP/1.
     pub added: Cell<i64>,
+    /// The head of the final response has a `content-length` that the server did not say.
+    pub measured: Cell<bool>,
 }
 
 impl Fate {

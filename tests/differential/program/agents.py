@@ -1,7 +1,7 @@
 """Origins that speak neither HTTP nor anything in lines: FastCGI applications and SPOE agents. Each has `take(bytes)`, which
 answers what is whole, and `lines`, what was asked.
 """
-import socket, struct
+import re, socket, struct
 
 import masks
 
@@ -53,6 +53,9 @@ class FastCGI:
             self.lines.append("  body " + self.origin.text(bytes(request[STDIN])))
         script = [op for op in self.origin.next_script() if op[0] == "fcgi"] or [["fcgi", f"Content-Type: text/plain\r\n\r\n{self.origin.name} fcgi", "", "end"]]
         _, out, err, end = script[0]
+        if ("REQUEST_METHOD", "HEAD") in pairs(bytes(request[PARAMS])):
+            # HAProxy takes a response to HEAD whose body comes along with its head for none.
+            out = re.sub(r"(?s)(\r?\n\r?\n).*", r"\1", out)
         # One write: whether the end comes along with the content decides how a response is framed.
         said = b""
         for kind, text in ((STDERR, err), (STDOUT, out)):

@@ -38,6 +38,8 @@ MASKS = [
     ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)\+?(?:T|-\d+)(?= -?\d+ )", r"\1T"),
     # What HAProxy says behind a command that it has refused, whatever it is about.
     ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
+    # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
+    ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
     ("reason", r"client", r"^HTTP/1\.1 418 (?:Teapot|I'm a teapot)$", "HTTP/1.1 418 A teapot"),
     # What had come before an exchange was broken off is a matter of time.

@@ -114,6 +114,8 @@ def log(line):
     line = re.sub(r"^(<\d+>1 DATE \S+ \S+) (?:\d+|P-\w+|P\(\w+\)) ", r"\1 PID ", line)
     line = re.sub(r"\b(t=)\d+", r"\1T", line)
     line = re.sub(r"(check duration: )\d+ms", r"\1T", line)
+    # The number of a stream, and how long the agent took.
+    line = re.sub(r"(SPOE: \[\S+\] <\S+> sid=)\d+( st=\d+) -?\d+ ", r"\1N\2 T ", line)
     return TIMERS.sub(lambda m: m[1] + re.sub(r"(?<![-\d])\d+", "T", m[2]), line)
 
 

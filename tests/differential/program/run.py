@@ -98,7 +98,7 @@ class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.03125 * at_once(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 

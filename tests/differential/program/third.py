@@ -256,7 +256,7 @@ def filters(t):
     lines = pick(t.rng, [["filter trace name one quiet"], ["filter trace name one quiet", "filter trace name two hexdump"], ["filter bwlim-out third default-limit 100m default-period 1s", "filter trace quiet"],
                          ["filter bwlim-in third default-limit 50m default-period 1s min-size 100"], ["filter bwlim-out third limit 100m key src table bwthird"]])
     if "table bwthird" in lines[0]:
-        t.section("backend bwthird", "stick-table type ip size 1k expire 10m store bytes_out_rate(1s)")
+        t.section("backend bwthird from d0", "stick-table type ip size 1k expire 10m store bytes_out_rate(1s)")
     if any("bwlim" in line for line in lines) and feed:
         lines = lines + ["http-response set-bandwidth-limit third" if "bwlim-out" in lines[0] else "http-request set-bandwidth-limit third"]
     if chance(t.rng, 0.4):

@@ -2,9 +2,12 @@
 
 use lang::filter::Moment;
 use model::term::{Cause, Phase};
+use mux::Call;
 use mux::fcgi::Facts;
 use rt::Buf;
+use wire::head::{Head, Known};
 use wire::http1::{Body, Scanner};
+use wire::method::Method;
 
 use super::exchange::Step;
 use super::{answer, rules};
@@ -41,4 +44,73 @@ pub async fn finish_head(stream: &mut Stream<'_>) -> Step {
     let left = stream.http.client_left;
     stream.end(if left { Cause::ClientAbort } else { Cause::Proxy }, Phase::Headers);
     Step::Done(answer::refuse(stream, 400).await)
+}
+
+/// The call of a stream whose server speaks FastCGI.
+fn call<'s>(stream: &'s Stream<'_>) -> Option<&'s Call> {
+    stream.upstream.as_ref()?.call.as_ref().filter(|call| call.speaks_fcgi())
+}
+
+/// Takes a length out of a response that its application did not say: rules see what it said.
+pub fn hide_length(stream: &mut Stream<'_>) {
+    if call(stream).is_some_and(Call::was_measured) {
+        stream.txn.res.remove_all(Known::ContentLength);
+    }
+}
+
+/// The fields that [`finish_response`] is going to add count for nothing: how many bytes they have.
+pub fn response_grows_by(stream: &Stream<'_>) -> i64 {
+    let mut bytes = 0;
+    if !stream.txn.res.has("date") {
+        bytes += "date".len() + DATE;
+    }
+    if call(stream).is_some_and(Call::was_measured)
+        && let Body::Length(length) = stream.http.response_body
+    {
+        let digits = &mut [0; base::text::INT_MAX];
+        bytes += "content-length".len() + base::text::int(length, digits).len();
+    }
+    let status = stream.txn.res.fields().filter(|(_, name, _)| *name == STATUS);
+    let gone: usize = status.map(|(_, name, value)| name.len() + value.len()).sum();
+    i64::try_from(bytes).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
+}
+
+/// What an application says of the status. Rules see it; a client does not.
+const STATUS: &[u8] = b"status";
+
+/// Bytes of a date of HTTP.
+const DATE: usize = "Thu, 01 Jan 1970 00:00:00 GMT".len();
+
+/// What a response of an application lacks once rules are through with it: a date, and the length of a body
+/// that was whole when its head went on.
+pub fn finish_response(stream: &mut Stream<'_>) {
+    let Some(measured) = call(stream).map(Call::was_measured) else { return };
+    let body = stream.http.response_body;
+    // Rules may have made something of a response without a body that has one.
+    let emptied = body == Body::None
+        && stream.txn.req.method_id() != Method::Head
+        && !super::response::is_bodiless(stream.txn.res.status());
+    let res = &mut stream.txn.res;
+    res.remove_all("status");
+    if !res.has("date") {
+        date(res);
+    }
+    if res.has(Known::ContentLength) || res.status() == 204 {
+        return;
+    }
+    match body {
+        Body::Length(bytes) if measured => length(res, bytes),
+        _ if emptied => length(res, 0),
+        _ => {}
+    }
+}
+
+fn date(head: &mut Head) {
+    let mut date = Vec::with_capacity(DATE);
+    lang::http_date_of(&mut date, i64::try_from(rt::wall().as_secs()).unwrap_or(0));
+    let _ = head.append(b"date", &date);
+}
+
+fn length(head: &mut Head, bytes: u64) {
+    let _ = head.append(b"content-length", base::text::int(bytes, &mut [0; base::text::INT_MAX]));
 }

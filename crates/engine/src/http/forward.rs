@@ -36,7 +36,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
         down.drop_trailers();
     }
     pass_trailers(stream);
-    down.multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    down.multiplexed = super::response::has_no_chunks(stream);
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     let head = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
     // So may one have made a response of it that has none.

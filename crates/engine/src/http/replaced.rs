@@ -17,7 +17,8 @@ pub fn head_size(stream: &Stream<'_>, interim: bool) -> (u64, i64) {
     if let Some(call) = call.filter(|call| !interim && call.speaks_fcgi()) {
         let added = call.added();
         let framing = if framed { b"transfer-encoding: chunked".len() as i64 - 2 } else { 0 };
-        return (headers::without(headers::counted(&stream.txn.res), added), added + framing);
+        let grows = super::cgi::response_grows_by(stream);
+        return (headers::without(headers::counted(&stream.txn.res), added), added + grows + framing);
     }
     let added = call.filter(|_| !interim).map_or(0, Call::added);
     let reason = call.map_or(0, |_| stream.txn.res.reason().len() as i64);
@@ -34,12 +35,12 @@ pub fn unsent(stream: &mut Stream<'_>) -> u64 {
 fn look(stream: &mut Stream<'_>) -> (u64, bool) {
     let relax = stream.backend().options.unsafe_response;
     let mut down = Half::new(Framing::of(stream.http.response_body, relax));
+    down.multiplexed = super::response::has_no_chunks(stream);
     let Some(up) = stream.upstream.as_mut() else { return (0, false) };
     let Some(buf) = &up.buf else { return (0, down.is_received()) };
     // The pump is to find the body as it came.
     let mut copy = Buf::new();
     copy.push(buf.filled());
-    down.multiplexed = up.call.is_some();
     let mut copy = Some(copy);
     let counted = down.counted(&mut copy);
     let rest = copy.as_ref().map_or(0, Buf::len);

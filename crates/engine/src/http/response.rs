@@ -43,6 +43,8 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseHead, Whose::All).await {
         return Step::Done(next);
     }
+    super::cgi::finish_response(stream);
+    reframe_service(stream);
     let body = stream.http.response_body;
     if is_framed(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
@@ -75,6 +77,24 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
 /// Whether a response of this status has no body, whatever its fields say (RFC 9112 section 6.3).
 pub fn is_bodiless(status: u16) -> bool {
     status < 200 || matches!(status, 204 | 304)
+}
+
+/// Whether chunks of the response were made here, and count for nothing: its server, or a service, said
+/// otherwise where it ends.
+pub fn has_no_chunks(stream: &Stream<'_>) -> bool {
+    stream.service.is_some() || stream.upstream.as_ref().is_some_and(|up| up.call.is_some())
+}
+
+/// The chunks of a service's answer are of this side of it: they are told behind all other fields, and not in
+/// answer to HEAD.
+fn reframe_service(stream: &mut Stream<'_>) {
+    if stream.service.is_none() || !stream.txn.res.has(Known::TransferEncoding) {
+        return;
+    }
+    stream.txn.res.remove_all(Known::TransferEncoding);
+    if stream.txn.req.method_id() != Method::Head {
+        let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
+    }
 }
 
 /// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
@@ -160,6 +180,7 @@ pub fn note(stream: &mut Stream<'_>) {
         // Rules see what the server sent.
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
+    super::cgi::hide_length(stream);
 }
 
 /// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).

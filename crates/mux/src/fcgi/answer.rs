@@ -105,18 +105,11 @@ fn finish(head: &mut Head) -> Result<usize, Malformed> {
         let reason = reason.trim_ascii();
         counted += reason.len();
         head.set_status(status, Some(reason).filter(|reason| !reason.is_empty())).map_err(|_| Malformed)?;
-        head.remove_all("status");
     } else if head.has("location") {
         head.set_status(302, None).map_err(|_| Malformed)?;
         counted += head.reason().len();
     } else {
-        head.remove_all("status");
         counted += head.reason().len();
-    }
-    if !head.has("date") {
-        let mut date = Vec::with_capacity(29);
-        lang::http_date_of(&mut date, i64::try_from(rt::wall().as_secs()).unwrap_or(0));
-        head.append(b"date", &date).map_err(|_| Malformed)?;
     }
     Ok(counted)
 }

@@ -200,6 +200,8 @@ impl Route {
                 }
             };
         let old = self.version < Version::HTTP_11;
+        let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.fate.added.set(signed(head.counted_len()) - signed(counted));
         let (framing, left) = match response_body(&head, self.method) {
             Body::None => (Body::None, Some(0)),
             Body::Length(length) => (Body::Length(length), Some(length)),
@@ -212,6 +214,7 @@ impl Route {
                 let length = body.len() as u64;
                 let digits = &mut [0; base::text::INT_MAX];
                 let _ = head.append(b"content-length", base::text::int(length, digits));
+                self.fate.measured.set(true);
                 (Body::Length(length), Some(length))
             }
             Body::UntilClose => (Body::Chunked, None),
@@ -222,8 +225,6 @@ impl Route {
             return self.malformed();
         }
         head.set_version(self.version.min(Version::HTTP_11));
-        let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.fate.added.set(signed(head.counted_len()) - signed(counted));
         if framing == Body::Chunked {
             // Whoever takes the framing away counts nothing for it.
             let _ = head.append(b"transfer-encoding", b"chunked");
@@ -246,6 +247,8 @@ impl Route {
             Answer::Open(Some(0)) => self.complete = true,
             Answer::Open(Some(_)) => self.down.end(),
             Answer::Open(None) => {
+                // An end behind all else counts.
+                self.fate.extra.set(self.fate.extra.get() + 1);
                 self.complete = true;
                 self.down.data(&[], true);
             }

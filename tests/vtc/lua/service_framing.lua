@@ -1,0 +1,6 @@
+core.register_service("s", "http", function(applet)
+  applet:add_header("a", "b")
+  applet:start_response()
+  applet:send("one")
+  applet:send("two")
+end)
