@@ -49,13 +49,23 @@ pub fn failure(error: &mlua::Error) -> Failure {
 /// A trace in the words of HAProxy's logs.
 fn traced(trace: &str) -> String {
     let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
-    // What is ours is left out, with the mark of a call in its place.
-    let mut ours = false;
-    let frames = lines.filter(|line| {
-        let mark = ours && *line == "(...tail calls...)";
-        ours = line.contains(PRELUDE) || line.contains("harrier.");
-        !ours && !mark
-    });
+    let lines: Vec<&str> = lines.collect();
+    // What is ours is left out, with the mark of a call in its place; to a script a method of ours is one of C.
+    let is_ours = |line: &str| line.contains(PRELUDE) || line.contains("harrier.");
+    let mut frames = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let next = lines.get(at + 1).copied().unwrap_or_default();
+        let after_ours = at.checked_sub(1).and_then(|at| lines.get(at)).is_some_and(|line| is_ours(line));
+        if is_ours(line) {
+            let method = line.split_once("in method '").filter(|_| !next.is_empty() && !is_ours(next));
+            frames.extend(method.map(|(_, name)| format!("[C]: in method '{name}")));
+        } else if !(after_ours && *line == "(...tail calls...)")
+            && !(is_ours(next) && *line == "[C]: in function 'error'")
+        {
+            frames.push((*line).to_owned());
+        }
+    }
+    let frames = frames.into_iter();
     let frames = frames.map(|line| {
         let line = line.replace("in main chunk", "in function line 0");
         match line.split_once("in function <") {

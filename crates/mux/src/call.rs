@@ -110,6 +110,11 @@ impl Call {
         self.fate.measured.get()
     }
 
+    /// Whether the chunks of the response are the server's own.
+    pub fn was_chunked(&self) -> bool {
+        self.fate.chunked.get()
+    }
+
     /// Whether the connection is one of FastCGI, whose heads count as the application wrote them.
     pub fn speaks_fcgi(&self) -> bool {
         self.mux.is_fcgi()

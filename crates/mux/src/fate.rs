@@ -31,6 +31,8 @@ pub struct Fate {
     pub added: Cell<i64>,
     /// The head of the final response has a `content-length` that the server did not say.
     pub measured: Cell<bool>,
+    /// The server itself speaks of chunks, and makes them.
+    pub chunked: Cell<bool>,
 }
 
 impl Fate {

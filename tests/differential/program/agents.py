@@ -62,6 +62,10 @@ class FastCGI:
             data = text.encode("latin-1")
             for at in range(0, len(data), 8000):
                 said += record(kind, number, data[at:at + 8000])
+        if said and not re.search(r"\r?\n\r?\n", out):
+            # HAProxy waits for more of a head that the end comes along with.
+            self.link.send(said)
+            said = b""
         if end == "end":
             said += record(STDOUT, number, b"") + record(END, number, bytes(8))
         if said:
@@ -151,7 +155,7 @@ class Agent:
             self.send(AGENT_DISCONNECT, 0, 0, named("status-code", 0) + named("message", "bye"))
             return self.link.fin()
         if deed == "junk":
-            return self.link.send(b"\0\0\0\x03junk")
+            return self.link.send(b"\0\0\0\x07junkjun")
         self.send(ACK, stream, number, b"" if deed == "nothing" else b"\x02\x02\x02" + string("told") if deed == "unset" else actions)
 
     def send(self, kind, stream, number, payload):

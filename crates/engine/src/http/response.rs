@@ -99,8 +99,8 @@ fn reframe_service(stream: &mut Stream<'_>) {
 
 /// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
 pub fn is_framed(stream: &Stream<'_>) -> bool {
-    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
-    multiplexed && stream.http.response_body == Body::Chunked
+    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    call.is_some_and(|call| !call.was_chunked()) && stream.http.response_body == Body::Chunked
 }
 
 /// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not

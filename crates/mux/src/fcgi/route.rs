@@ -206,7 +206,10 @@ impl Route {
             Body::None => (Body::None, Some(0)),
             Body::Length(length) => (Body::Length(length), Some(length)),
             // As it comes, chunks and all.
-            Body::Chunked => (Body::UntilClose, None),
+            Body::Chunked => {
+                self.fate.chunked.set(true);
+                (Body::UntilClose, None)
+            }
             // A client of HTTP/1.0 gets no length that the application did not say, and no chunks: those are
             // for the way to the engine, which sees by them whether the body is whole.
             Body::UntilClose if ended && !old => {
