@@ -166,11 +166,11 @@ pub fn connection_error(client: &Client, text: &str) {
 }
 
 /// The same, where the caller knows whether the peer has said anything. A frontend without any format says
-/// nothing of such connections, as in HAProxy.
+/// nothing of such connections, unless it names steps, as in HAProxy.
 pub fn handshake_error(client: &Client, text: &str) {
     let worker = &client.worker;
     let proxy = client.frontend();
-    if proxy.log.targets.is_empty() || !proxy.log.waits.some {
+    if proxy.log.targets.is_empty() || !(proxy.log.waits.some || proxy.log.steps.is_some()) {
         return;
     }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };

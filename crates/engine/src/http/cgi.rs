@@ -86,6 +86,7 @@ const DATE: usize = "Thu, 01 Jan 1970 00:00:00 GMT".len();
 pub fn finish_response(stream: &mut Stream<'_>) {
     let Some(measured) = call(stream).map(Call::was_measured) else { return };
     let body = stream.http.response_body;
+    let head_alone = super::response::wants_head(stream);
     // Rules may have made something of a response without a body that has one.
     let emptied = body == Body::None
         && stream.txn.req.method_id() != Method::Head
@@ -95,7 +96,7 @@ pub fn finish_response(stream: &mut Stream<'_>) {
     if !res.has("date") {
         date(res);
     }
-    if res.has(Known::ContentLength) || res.status() == 204 {
+    if res.has(Known::ContentLength) || res.status() == 204 || head_alone {
         return;
     }
     match body {

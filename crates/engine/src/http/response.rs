@@ -46,7 +46,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     super::cgi::finish_response(stream);
     reframe_service(stream);
     let body = stream.http.response_body;
-    if is_framed(stream) {
+    if is_framed(stream) && !wants_head(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
@@ -85,6 +85,12 @@ pub fn has_no_chunks(stream: &Stream<'_>) -> bool {
     stream.service.is_some() || stream.upstream.as_ref().is_some_and(|up| up.call.is_some())
 }
 
+/// Whether a client of HTTP/1 asked for a head alone, whatever rules have made of its method: it is told
+/// nothing of a framing that was made here.
+pub fn wants_head(stream: &Stream<'_>) -> bool {
+    stream.client.part.is_none() && stream.txn.line.method() == b"HEAD"
+}
+
 /// The chunks of a service's answer are of this side of it: they are told behind all other fields, and not in
 /// answer to HEAD.
 fn reframe_service(stream: &mut Stream<'_>) {
@@ -92,7 +98,7 @@ fn reframe_service(stream: &mut Stream<'_>) {
         return;
     }
     stream.txn.res.remove_all(Known::TransferEncoding);
-    if stream.txn.req.method_id() != Method::Head {
+    if stream.txn.req.method_id() != Method::Head && !wants_head(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
 }
