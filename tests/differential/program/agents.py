@@ -62,10 +62,6 @@ class FastCGI:
             data = text.encode("latin-1")
             for at in range(0, len(data), 8000):
                 said += record(kind, number, data[at:at + 8000])
-        if said and not re.search(r"\r?\n\r?\n", out):
-            # HAProxy waits for more of a head that the end comes along with.
-            self.link.send(said)
-            said = b""
         if end == "end":
             said += record(STDOUT, number, b"") + record(END, number, bytes(8))
         if said:

@@ -283,7 +283,7 @@ def fastcgi(t):
     def script():
         out = pick(t.rng, ["Content-Type: text/html\r\n\r\n<p>page</p>", "Status: 404 Not Here\r\nContent-Type: text/plain\r\n\r\nnone", "Location: /php/next\r\n\r\n", "Status: 201\r\nContent-Length: 4\r\n\r\nmade",
                            "Location: http://x.test/\r\nStatus: 307\r\n\r\n", "Content-Type: text/plain\r\nX-Two: 1\r\nX-Two: 2\r\n\r\n" + "long " * 5000, "Content-Type: text/plain\n\nby lines", "Status: 204\r\n\r\n",
-                           "no head at all", "Status: 299\r\n\r\nx", "Content-Length: 9\r\n\r\nshort", "", "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"])
+                           "no head at all\r\n\r\nx", "Status: 299\r\n\r\nx", "Content-Length: 9\r\n\r\nshort", "", "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"])
         return [["fcgi", out, pick(t.rng, ["", "", "PHP Warning: something\n", "one\ntwo\n"]), pick(t.rng, ["end"] * 7 + ["close"])]]
 
     made = []
