@@ -190,7 +190,7 @@ fn vary(head: &mut Head) {
     if head.has_token("vary", b"accept-encoding") {
         return;
     }
-    let there = head.all("vary").last().map(|(at, value)| (at, [value, b",Accept-Encoding"].concat()));
+    let there = head.all("vary").next_back().map(|(at, value)| (at, [value, b",Accept-Encoding"].concat()));
     let _ = match there {
         Some((at, value)) => head.replace_value(at, &value).map(|()| 0),
         None => head.append(b"vary", b"Accept-Encoding"),

@@ -166,7 +166,10 @@ async fn tried(
         match ended {
             None => return Err(FAILED),
             Some(Ended::Answer(answer)) => return Ok((answer, place)),
-            Some(Ended::Failed(code)) => return Err(reason::SPOP + code),
+            Some(Ended::Failed(code)) => {
+                count_left(worker.index, proxy, &place);
+                return Err(reason::SPOP + code);
+            }
             Some(Ended::TooBig) => return Err(reason::TOO_BIG),
             Some(Ended::Elsewhere(back)) => {
                 payload = back;
@@ -213,6 +216,16 @@ fn count_times(
             longest.max(u64::from(*time));
         }
     }
+}
+
+/// Counts an agent that left a question without an answer, as a server that left a stream.
+fn count_left(worker: usize, proxy: &Proxy, place: &Place) {
+    let (back, own) = (proxy.state.back.counters.of(worker), place.config().state.clone());
+    let server = own.counters.of(worker);
+    back.resp_errors.inc();
+    back.server_aborts.inc();
+    server.resp_errors.inc();
+    server.server_aborts.inc();
 }
 
 /// Counts the messages of a question, with one byte for the kind of their frame, and what its answer said, as

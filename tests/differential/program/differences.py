@@ -279,6 +279,10 @@ def of_case(record, case):
     if any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values()):
         # A response without content has no length (RFC 9110, section 8.6); HAProxy counts what FastCGI said.
         record = {key: unmeasured(lines) if key[1].startswith("client ") else lines for key, lines in record.items()}
+    if any(origin.get("kind") == "spop" for origin in case.get("origins", {}).values()):
+        # How many questions an agent has at once, and on how many connections, is a matter of time.
+        asked = re.compile(r"spoeb/\S+ (smax|scur|connect|reuse|srv_icur|used_conn_cur)=")
+        record = {key: [l for l in lines if not asked.match(l)] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any(line.split() == ["balance", "sticky"] for line in case["config"]):
         # HAProxy shows the weight 1 for servers of such a backend, whatever theirs is.
         record = {key: [l for l in lines if not re.match(r"\S+ weight=", by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
