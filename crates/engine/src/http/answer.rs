@@ -533,7 +533,13 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
 /// What was no request has no stream that they could count for.
 fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
     let size = headers::counted(&stream.txn.res) + body + usize::from(chunked);
+    // What a service said in vain has counted for what it said.
+    let instead = stream.service.is_some();
+    let received = stream.txn.down.received;
     add(&mut stream.txn, size as u64);
+    if instead {
+        stream.txn.down.received = received;
+    }
 }
 
 pub(super) fn add(txn: &mut model::Txn, size: u64) {

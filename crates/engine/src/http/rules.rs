@@ -403,7 +403,8 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
             }
             let next = answer::send(stream, reply).await;
             stream.end(Cause::Local, Phase::Request);
-            let counted = response && stream.txn.caching.hit.is_some();
+            // What a cache or a service answers has counted when it was found.
+            let counted = response && (stream.txn.caching.hit.is_some() || stream.service.is_some());
             if !stream.http.after_failed && !counted {
                 intercepted(stream);
             }
