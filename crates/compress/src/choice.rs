@@ -33,7 +33,17 @@ fn weight(parameters: &[u8]) -> Weight {
 /// the list has one that HAProxy does not know: whoever lists `br` or `zstd` wants them before `gzip`, which
 /// browsers name first, so the list decides then. `*` means the last of the list. Without agreement
 /// `identity` is taken if the list has it.
+#[cfg(test)]
 pub fn agreed(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
+    named(req, algorithms).or_else(|| fallback(algorithms))
+}
+
+fn fallback(algorithms: &[Algorithm]) -> Option<Algorithm> {
+    algorithms.iter().copied().find(|a| *a == Algorithm::Identity)
+}
+
+/// The same without what nobody named.
+fn named(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
     let own_order = algorithms.iter().any(|a| matches!(a, Algorithm::Brotli | Algorithm::Zstd));
     let mut best: Option<(Weight, usize, Algorithm)> = None;
     for (_, name, value) in req.fields() {
@@ -64,8 +74,7 @@ pub fn agreed(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
             }
         }
     }
-    let identity = || algorithms.iter().copied().find(|a| *a == Algorithm::Identity);
-    best.map(|(.., algorithm)| algorithm).or_else(identity)
+    best.map(|(.., algorithm)| algorithm)
 }
 
 /// Browsers that say they can, and can't: Mozilla 4 but for MSIE 6 with XP SP2, and MSIE 7 to 9.
@@ -81,13 +90,15 @@ fn is_old(req: &Head) -> bool {
     }
 }
 
-/// What the client's side of an exchange allows for its response; to be asked while the request is as rules
-/// have left it.
-pub fn for_response(req: &Head, settings: &OneWay) -> Option<Algorithm> {
+/// What the client's side of an exchange allows for its response, and whether the client has named it; to be
+/// asked while the request is as rules have left it.
+pub fn for_response(req: &Head, settings: &OneWay) -> Option<(Algorithm, bool)> {
     if is_old(req) {
         return None;
     }
-    agreed(req, &settings.algorithms)
+    let named = named(req, &settings.algorithms);
+    let algorithm = named.or_else(|| fallback(&settings.algorithms))?;
+    Some((algorithm, named.is_some()))
 }
 
 /// Whether its content type is one of those listed, and if it is none whether that is right, too.

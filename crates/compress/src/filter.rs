@@ -120,9 +120,10 @@ impl Compressing {
     /// The request's head has its final form.
     fn request_head(&mut self, exec: &mut Exec<'_>) {
         if self.response {
-            self.accepted = choice::for_response(&exec.txn.req, &self.settings.response);
+            let found = choice::for_response(&exec.txn.req, &self.settings.response);
+            self.accepted = found.map(|(algorithm, _)| algorithm);
             // Where nothing can be agreed on the server may know better.
-            if self.settings.offload && self.accepted.is_some() {
+            if self.settings.offload && found.is_some_and(|(_, named)| named) {
                 exec.txn.req.remove_all("accept-encoding");
             }
         }

@@ -283,6 +283,9 @@ def of_case(record, case):
         # How many questions an agent has at once, and on how many connections, is a matter of time.
         asked = re.compile(r"spoeb/\S+ (smax|scur|connect|reuse|srv_icur|used_conn_cur)=")
         record = {key: [l for l in lines if not asked.match(l)] if "show stat" in key[1] else lines for key, lines in record.items()}
+        # So is on which of them it was asked.
+        record = {key: sorted(lines) if key[1] == "origin agent" else lines for key, lines in record.items()}
+        record = {key: [re.sub(r"^(spoeb/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines] if "show servers conn" in key[1] else lines for key, lines in record.items()}
     if any(line.split() == ["balance", "sticky"] for line in case["config"]):
         # HAProxy shows the weight 1 for servers of such a backend, whatever theirs is.
         record = {key: [l for l in lines if not re.match(r"\S+ weight=", by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
@@ -596,8 +599,8 @@ def counted(side, steps, case):
     """Log lines without the numbers of connections where these follow from a matter of time: around the end of an idle connection, and
     behind a request that its client took back, whose stream HAProxy may keep."""
     back = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)]
-    loose = lambda step: step in steps or step >= min(back, default=1 << 30)
-    return {key: [GAUGES.sub("GAUGES", line) for line in lines] if key[1] == "log" and loose(key[0]) else lines for key, lines in side.items()}
+    loose = lambda step: step in steps or step >= min(back, default=1 << 30) or step == 1000 and bool(steps or back)
+    return {key: [GAUGES.sub("GAUGES", line) for line in lines] if (key[1] == "log" or "show events" in key[1]) and loose(key[0]) else lines for key, lines in side.items()}
 
 
 def hasty(case):

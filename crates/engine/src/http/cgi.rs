@@ -58,33 +58,38 @@ pub fn hide_length(stream: &mut Stream<'_>) {
     }
 }
 
+/// Bytes of the length that its application did not say, in the head of a response.
+pub fn measured_by(stream: &Stream<'_>) -> i64 {
+    let Body::Length(length) = stream.http.response_body else { return 0 };
+    if !call(stream).is_some_and(Call::was_measured) {
+        return 0;
+    }
+    let digits = &mut [0; base::text::INT_MAX];
+    let bytes = "content-length".len() + base::text::int(length, digits).len();
+    i64::try_from(bytes).unwrap_or(0)
+}
+
+/// Bytes of a date of HTTP.
+const DATE: usize = "Thu, 01 Jan 1970 00:00:00 GMT".len();
+
 /// The fields that [`finish_response`] is going to add count for nothing: how many bytes they have.
 pub fn response_grows_by(stream: &Stream<'_>) -> i64 {
-    let mut bytes = 0;
-    if !stream.txn.res.has("date") {
-        bytes += "date".len() + DATE;
-    }
-    if call(stream).is_some_and(Call::was_measured)
-        && let Body::Length(length) = stream.http.response_body
-    {
-        let digits = &mut [0; base::text::INT_MAX];
-        bytes += "content-length".len() + base::text::int(length, digits).len();
-    }
+    let date = if stream.txn.res.has("date") { 0 } else { "date".len() + DATE };
     let status = stream.txn.res.fields().filter(|(_, name, _)| *name == STATUS);
     let gone: usize = status.map(|(_, name, value)| name.len() + value.len()).sum();
-    i64::try_from(bytes).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
+    let kept = if stream.client.part.is_some() { 0 } else { measured_by(stream) };
+    kept + i64::try_from(date).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
 }
 
 /// What an application says of the status. Rules see it; a client does not.
 const STATUS: &[u8] = b"status";
 
-/// Bytes of a date of HTTP.
-const DATE: usize = "Thu, 01 Jan 1970 00:00:00 GMT".len();
-
 /// What a response of an application lacks once rules are through with it: a date, and the length of a body
-/// that was whole when its head went on.
-pub fn finish_response(stream: &mut Stream<'_>) {
-    let Some(measured) = call(stream).map(Call::was_measured) else { return };
+/// that was whole when its head went on. Whether the length is left to the end of the stream: a client of
+/// HTTP/2 is told none that the application did not say.
+pub fn finish_response(stream: &mut Stream<'_>) -> bool {
+    let Some(measured) = call(stream).map(Call::was_measured) else { return false };
+    let part = stream.client.part.is_some();
     let body = stream.http.response_body;
     let head_alone = super::response::wants_head(stream);
     // Rules may have made something of a response without a body that has one.
@@ -96,14 +101,17 @@ pub fn finish_response(stream: &mut Stream<'_>) {
     if !res.has("date") {
         date(res);
     }
-    if res.has(Known::ContentLength) || res.status() == 204 || head_alone {
-        return;
+    let framed = res.has(Known::ContentLength) || res.has(Known::TransferEncoding);
+    if framed || res.status() == 204 || head_alone {
+        return false;
     }
     match body {
+        Body::Length(_) if measured && part => return true,
         Body::Length(bytes) if measured => length(res, bytes),
         _ if emptied => length(res, 0),
         _ => {}
     }
+    false
 }
 
 fn date(head: &mut Head) {

@@ -18,7 +18,8 @@ pub fn head_size(stream: &Stream<'_>, interim: bool) -> (u64, i64) {
         let added = call.added();
         let framing = if framed { b"transfer-encoding: chunked".len() as i64 - 2 } else { 0 };
         let grows = super::cgi::response_grows_by(stream);
-        return (headers::without(headers::counted(&stream.txn.res), added), added + grows + framing);
+        let there = added + super::cgi::measured_by(stream);
+        return (headers::without(headers::counted(&stream.txn.res), there), added + grows + framing);
     }
     let added = call.filter(|_| !interim).map_or(0, Call::added);
     let reason = call.map_or(0, |_| stream.txn.res.reason().len() as i64);

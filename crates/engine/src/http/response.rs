@@ -26,6 +26,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return Step::Done(next);
     }
+    super::cgi::hide_length(stream);
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
@@ -43,7 +44,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseHead, Whose::All).await {
         return Step::Done(next);
     }
-    super::cgi::finish_response(stream);
+    let open = super::cgi::finish_response(stream);
     reframe_service(stream);
     let body = stream.http.response_body;
     if is_framed(stream) && !wants_head(stream) {
@@ -51,7 +52,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
-    let unframed = unframe(stream);
+    let unframed = unframe(stream) | open;
     // What has no body may be kept all the same.
     let takes = !is_bodiless(stream.txn.res.status()) || stream.txn.caching.storing.is_some();
     let closes = takes && crate::filter::prepare_response(stream);
@@ -186,7 +187,6 @@ pub fn note(stream: &mut Stream<'_>) {
         // Rules see what the server sent.
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
-    super::cgi::hide_length(stream);
 }
 
 /// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).

@@ -251,7 +251,8 @@ impl Route {
             Answer::Open(Some(_)) => self.down.end(),
             Answer::Open(None) => {
                 // An end behind all else counts.
-                self.fate.extra.set(self.fate.extra.get() + 1);
+                let lone = u64::from(self.down.is_empty());
+                self.fate.extra.set(self.fate.extra.get() + lone);
                 self.complete = true;
                 self.down.data(&[], true);
             }
