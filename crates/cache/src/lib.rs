@@ -79,7 +79,7 @@ impl Settings {
     }
 
     /// Bytes of head and body that an entry may have.
-    pub(crate) fn most(&self) -> usize {
+    pub fn most(&self) -> usize {
         self.max_object.max(BLOCK) - OVERHEAD
     }
 }

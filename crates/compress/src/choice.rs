@@ -140,8 +140,9 @@ fn says_no_transform(head: &Head) -> bool {
     })
 }
 
-/// Whether a response may be compressed, as it came.
-pub fn fits_response(req: &Head, res: &Head, settings: &OneWay) -> bool {
+/// Whether a response may be compressed, as it came; `framed`: its end is told beside its head.
+pub fn fits_response(req: &Head, res: &Head, framed: bool, settings: &OneWay) -> bool {
+    let body = if framed { Body::Chunked } else { response_body(res, req.method_id()) };
     let new = req.version() >= Version::HTTP_11 && res.version() >= Version::HTTP_11;
     let multipart = res
         .first("content-type")
@@ -151,7 +152,7 @@ pub fn fits_response(req: &Head, res: &Head, settings: &OneWay) -> bool {
         && req.method_id() != Method::Head
         && res.first("content-encoding").is_none()
         && !multipart
-        && is_worth_it(response_body(res, req.method_id()), settings.least)
+        && is_worth_it(body, settings.least)
         && is_listed(res, &settings.types)
         && has_sound_tag(res)
         && !says_no_transform(res)

@@ -109,7 +109,8 @@ fn is_busy(exec: &Exec<'_>) -> bool {
 /// Whether a body in chunks is there as a whole, and has fewer bytes than are worth it.
 fn is_short(exec: &Exec<'_>, side: Side, least: u64) -> bool {
     let head = if side == Side::Request { &exec.txn.req } else { &exec.txn.res };
-    if least == 0 || !head.has(Known::TransferEncoding) {
+    let framed = side == Side::Response && exec.txn.decisions.framed;
+    if least == 0 || !(framed || head.has(Known::TransferEncoding)) {
         return false;
     }
     let payload = exec.live.payload(side);
@@ -143,7 +144,9 @@ impl Compressing {
         let Some(algorithm) = self.accepted.filter(|_| exec.txn.decisions.compressed.is_none()) else {
             return;
         };
-        if !choice::fits_response(&exec.txn.req, &exec.txn.res, &self.settings.response) || is_busy(exec) {
+        let framed = exec.txn.decisions.framed;
+        let fits = choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
+        if !fits || is_busy(exec) {
             return;
         }
         if is_short(exec, Side::Response, self.settings.response.least) {

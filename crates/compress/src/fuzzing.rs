@@ -18,7 +18,7 @@ pub fn choose(bytes: &[u8]) {
     let all: Vec<Algorithm> = Algorithm::NAMES.iter().map(|(_, a)| *a).collect();
     let settings = OneWay { algorithms: all, types: vec![b"text/".as_slice().into()], least: 1 };
     let _ = choice::for_response(&req, &settings);
-    let _ = choice::fits_response(&req, &res, &settings);
+    let _ = choice::fits_response(&req, &res, false, &settings);
     let _ = choice::fits_request(&req, &settings);
 }
 

@@ -105,6 +105,8 @@ pub type Params = Vec<(Box<[u8]>, Box<[u8]>)>;
 pub struct Decisions {
     /// How the response is compressed (`res.comp_algo`).
     pub compressed: Option<&'static str>,
+    /// The response ends where its stream of a connection for many does: its head says nothing of that.
+    pub framed: bool,
     /// `set-log-level`: 0 to 7, or `Some(8)` for silent.
     pub log_level: Option<u8>,
     /// `set-priority-class`.

@@ -47,7 +47,8 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let open = super::cgi::finish_response(stream);
     reframe_service(stream);
     let body = stream.http.response_body;
-    if is_framed(stream) && !wants_head(stream) {
+    let said = stream.txn.res.has(Known::TransferEncoding);
+    if is_framed(stream) && !said && !wants_head(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
@@ -184,6 +185,7 @@ pub fn note(stream: &mut Stream<'_>) {
     }
     headers::forget_persistence(&mut stream.txn.res);
     if is_framed(stream) {
+        stream.txn.decisions.framed = true;
         // Rules see what the server sent.
         stream.txn.res.remove_all(Known::TransferEncoding);
     }

@@ -270,6 +270,12 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         Freshness::Unsaid => settings.max_age,
         Freshness::For(seconds) => seconds.min(settings.max_age),
     };
+    // What is too long to be kept goes on as it came.
+    let framing = response_body(&txn.res, Method::Get);
+    let too_long = matches!(framing, Body::Length(length) if length > settings.most() as u64);
+    if too_long && settings.hints == Hints::Off {
+        return;
+    }
     // It was made so long ago; whoever gets it learns that anew.
     let age = caching::age(&txn.res).unwrap_or(0);
     txn.res.remove_all("age");
@@ -277,7 +283,7 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     let kept = Kept {
         head: txn.res.compact(),
         trailers: Box::default(),
-        framing: response_body(&txn.res, Method::Get),
+        framing,
         born: now.saturating_sub(u64::from(age)),
         modified: caching::modified(&txn.res, now),
         audience,
