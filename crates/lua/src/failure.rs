@@ -59,10 +59,10 @@ fn traced(trace: &str) -> String {
         if is_ours(line) {
             let method = line.split_once("in method '").filter(|_| !next.is_empty() && !is_ours(next));
             frames.extend(method.map(|(_, name)| format!("[C]: in method '{name}")));
-        } else if !(after_ours && *line == "(...tail calls...)")
-            && !(is_ours(next) && *line == "[C]: in function 'error'")
-        {
-            frames.push((*line).to_owned());
+        } else {
+            let mark = after_ours && *line == "(...tail calls...)";
+            let raised = is_ours(next) && *line == "[C]: in function 'error'";
+            frames.extend((!mark && !raised).then(|| (*line).to_owned()));
         }
     }
     let frames = frames.into_iter();

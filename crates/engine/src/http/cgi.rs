@@ -77,19 +77,16 @@ pub fn response_grows_by(stream: &Stream<'_>) -> i64 {
     let date = if stream.txn.res.has("date") { 0 } else { "date".len() + DATE };
     let status = stream.txn.res.fields().filter(|(_, name, _)| *name == STATUS);
     let gone: usize = status.map(|(_, name, value)| name.len() + value.len()).sum();
-    let kept = if stream.client.part.is_some() { 0 } else { measured_by(stream) };
-    kept + i64::try_from(date).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
+    measured_by(stream) + i64::try_from(date).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
 }
 
 /// What an application says of the status. Rules see it; a client does not.
 const STATUS: &[u8] = b"status";
 
 /// What a response of an application lacks once rules are through with it: a date, and the length of a body
-/// that was whole when its head went on. Whether the length is left to the end of the stream: a client of
-/// HTTP/2 is told none that the application did not say.
-pub fn finish_response(stream: &mut Stream<'_>) -> bool {
-    let Some(measured) = call(stream).map(Call::was_measured) else { return false };
-    let part = stream.client.part.is_some();
+/// that was whole when its head went on.
+pub fn finish_response(stream: &mut Stream<'_>) {
+    let Some(measured) = call(stream).map(Call::was_measured) else { return };
     let body = stream.http.response_body;
     let head_alone = super::response::wants_head(stream);
     // Rules may have made something of a response without a body that has one.
@@ -103,15 +100,13 @@ pub fn finish_response(stream: &mut Stream<'_>) -> bool {
     }
     let framed = res.has(Known::ContentLength) || res.has(Known::TransferEncoding);
     if framed || res.status() == 204 || head_alone {
-        return false;
+        return;
     }
     match body {
-        Body::Length(_) if measured && part => return true,
         Body::Length(bytes) if measured => length(res, bytes),
         _ if emptied => length(res, 0),
         _ => {}
     }
-    false
 }
 
 fn date(head: &mut Head) {

@@ -44,7 +44,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseHead, Whose::All).await {
         return Step::Done(next);
     }
-    let open = super::cgi::finish_response(stream);
+    super::cgi::finish_response(stream);
     reframe_service(stream);
     let body = stream.http.response_body;
     let said = stream.txn.res.has(Known::TransferEncoding);
@@ -53,7 +53,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
-    let unframed = unframe(stream) | open;
+    let unframed = unframe(stream);
     // What has no body may be kept all the same.
     let takes = !is_bodiless(stream.txn.res.status()) || stream.txn.caching.storing.is_some();
     let closes = takes && crate::filter::prepare_response(stream);
