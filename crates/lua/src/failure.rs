@@ -50,7 +50,7 @@ pub fn failure(error: &mlua::Error) -> Failure {
 fn traced(trace: &str) -> String {
     let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
     let lines: Vec<&str> = lines.collect();
-    // What is ours is left out, with the mark of a call in its place; to a script a method of ours is one of C.
+    // What is ours is left out, with the mark of a call in its place; to a script our methods are those of C.
     let is_ours = |line: &str| line.contains(PRELUDE) || line.contains("harrier.");
     let mut frames = Vec::new();
     for (at, line) in lines.iter().enumerate() {
