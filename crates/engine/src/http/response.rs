@@ -185,7 +185,8 @@ pub fn note(stream: &mut Stream<'_>) {
     }
     headers::forget_persistence(&mut stream.txn.res);
     if is_framed(stream) {
-        stream.txn.decisions.framed = true;
+        let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+        stream.txn.decisions.framed = call.is_some_and(|call| !call.was_bare());
         // Rules see what the server sent.
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
