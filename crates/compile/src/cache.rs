@@ -8,6 +8,7 @@ use model::World;
 use model::cached::Cache;
 use syntax::{Diagnostic, Diagnostics, Section, Span, Style, Word};
 
+use crate::draft::LineRef;
 use crate::statement::{Statement, Step, tight};
 use crate::{reference, units};
 
@@ -249,13 +250,16 @@ struct UsedCache {
     /// The number of its `filter` line among those of the proxy, and whether `filter-sequence` lets it see
     /// responses.
     line: Option<(usize, bool)>,
+    /// The rules that name it. Without a line of its own it stands where the first of them does.
+    rules: Vec<LineRef>,
 }
 
 impl UsedCaches {
     /// A rule names it.
-    pub fn mention(&mut self, name: &str) {
-        if !self.list.iter().any(|used| *used.name == *name) {
-            self.list.push(UsedCache { name: name.into(), line: None });
+    pub fn mention(&mut self, name: &str, at: LineRef) {
+        match self.list.iter_mut().find(|used| *used.name == *name) {
+            Some(used) => used.rules.push(at),
+            None => self.list.push(UsedCache { name: name.into(), line: None, rules: vec![at] }),
         }
     }
 
@@ -263,7 +267,7 @@ impl UsedCaches {
     pub fn declare(&mut self, name: &str, number: usize, keeps: bool) -> bool {
         let new = !self.list.iter().any(|used| *used.name == *name);
         if new {
-            self.list.push(UsedCache { name: name.into(), line: Some((number, keeps)) });
+            self.list.push(UsedCache { name: name.into(), line: Some((number, keeps)), rules: Vec::new() });
         }
         new
     }
@@ -274,12 +278,22 @@ impl UsedCaches {
         used.and_then(|used| used.line).is_none_or(|(_, keeps)| keeps)
     }
 
-    /// What is wrong with them where `known` are the caches, and `kinds` the filters that lines ask for.
-    pub fn faults(&self, known: &[Arc<Cache>], kinds: &[String]) -> Vec<String> {
+    /// What is wrong with them where `known` are the caches, `kinds` the filters that lines ask for, and
+    /// `before` tells how many of these stand before a rule.
+    pub fn faults(
+        &self,
+        known: &[Arc<Cache>],
+        kinds: &[String],
+        before: impl Fn(&LineRef) -> usize,
+    ) -> Vec<String> {
         let packs = |kind: &String| kind.starts_with("comp");
         let packer = kinds.iter().position(packs);
         let others = kinds.iter().any(|kind| !packs(kind) && !["cache", "fcgi-app"].contains(&&**kind));
-        let behind = |used: &UsedCache| packer.is_some_and(|at| used.line.is_none_or(|(line, _)| at < line));
+        let place = |used: &UsedCache| match used.line {
+            Some((line, _)) => line,
+            None => used.rules.iter().map(&before).min().unwrap_or(0),
+        };
+        let behind = |used: &UsedCache| packer.is_some_and(|at| at < place(used));
         let mut faults = Vec::new();
         // Said of the two halves only, not of the filter that does both.
         let half = packer.and_then(|at| kinds.get(at)).is_some_and(|kind| kind != "compression");

@@ -380,7 +380,7 @@ impl Names for Resolver<'_> {
     }
 
     fn cache(&mut self, name: &str) -> Option<lang::caching::NamedCache> {
-        self.caches.mention(name);
+        self.caches.mention(name, self.line);
         let store = self.memory.caches.iter().find(|cache| *cache.settings().name == *name)?.clone();
         Some(lang::caching::NamedCache { store, keeps: self.caches.keep(name) })
     }

@@ -95,7 +95,12 @@ impl Parse<'_, '_, '_> {
             return;
         }
         let kinds = self.kinds(p);
-        for fault in self.names.caches.faults(&self.names.memory.caches, &kinds) {
+        // Rules of `defaults` stand before all lines of a proxy.
+        let before = |rule: &LineRef| {
+            let lines = p.filters.iter().filter(|line| rule.section == p.section && line.line < rule.line);
+            lines.count()
+        };
+        for fault in self.names.caches.faults(&self.names.memory.caches, &kinds, before) {
             self.late_refusal(p, format!("config: {} '{}': {fault}", p.kind.noun(), p.name));
         }
     }
