@@ -31,18 +31,7 @@ fn weight(parameters: &[u8]) -> Weight {
 ///
 /// The greatest weight wins. Among equal ones it is the first in the client's words, as in HAProxy, unless
 /// the list has one that HAProxy does not know: whoever lists `br` or `zstd` wants them before `gzip`, which
-/// browsers name first, so the list decides then. `*` means the last of the list. Without agreement
-/// `identity` is taken if the list has it.
-#[cfg(test)]
-pub fn agreed(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
-    named(req, algorithms).or_else(|| fallback(algorithms))
-}
-
-fn fallback(algorithms: &[Algorithm]) -> Option<Algorithm> {
-    algorithms.iter().copied().find(|a| *a == Algorithm::Identity)
-}
-
-/// The same without what nobody named.
+/// browsers name first, so the list decides then. `*` means the last of the list.
 fn named(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
     let own_order = algorithms.iter().any(|a| matches!(a, Algorithm::Brotli | Algorithm::Zstd));
     let mut best: Option<(Weight, usize, Algorithm)> = None;
@@ -90,15 +79,17 @@ fn is_old(req: &Head) -> bool {
     }
 }
 
-/// What the client's side of an exchange allows for its response, and whether the client has named it; to be
-/// asked while the request is as rules have left it.
+/// What the client's side of an exchange allows for its response, and whether the client has named it: where
+/// nothing is agreed on, that is `identity` if the list has it. To be asked while the request is as rules
+/// have left it.
 pub fn for_response(req: &Head, settings: &OneWay) -> Option<(Algorithm, bool)> {
     if is_old(req) {
         return None;
     }
-    let named = named(req, &settings.algorithms);
-    let algorithm = named.or_else(|| fallback(&settings.algorithms))?;
-    Some((algorithm, named.is_some()))
+    if let Some(algorithm) = named(req, &settings.algorithms) {
+        return Some((algorithm, true));
+    }
+    settings.algorithms.contains(&Algorithm::Identity).then_some((Algorithm::Identity, false))
 }
 
 /// Whether its content type is one of those listed, and if it is none whether that is right, too.
@@ -181,6 +172,11 @@ mod tests {
 
     fn choice(accepted: &str, list: &[Algorithm]) -> Option<Algorithm> {
         agreed(&request(&[accepted]), list)
+    }
+
+    fn agreed(req: &Head, list: &[Algorithm]) -> Option<Algorithm> {
+        let settings = OneWay { algorithms: list.to_vec(), types: Vec::new(), least: 0 };
+        for_response(req, &settings).map(|(algorithm, _)| algorithm)
     }
 
     /// What HAProxy 3.5 answers.

@@ -51,10 +51,7 @@ Without argument, a prompt is switched on, or all of it off.
 
 /// `prompt`.
 pub fn prompt(call: &mut Call<'_>) -> Outcome {
-    let (given, silent) = match call.args() {
-        [given @ .., last] if last == "-" => (given.len(), true),
-        given => (given.len(), false),
-    };
+    let given = call.args().len();
     if given == 0 {
         let on = !call.client.prompt;
         set_mode(call, on, on);
@@ -71,7 +68,7 @@ pub fn prompt(call: &mut Call<'_>) -> Outcome {
             _ => return Ok(Reply::info(PROMPT_HELP)),
         }
     }
-    Ok(if silent { Reply::Silent } else { Reply::Done })
+    Ok(Reply::Done)
 }
 
 fn set_mode(call: &mut Call<'_>, interactive: bool, prompt: bool) {

@@ -271,7 +271,8 @@ impl Parse<'_, '_, '_> {
                 continue;
             };
             // HAProxy does not say so of `redirect` lines.
-            if own && (4..7).contains(&slot) && ended.get(slot).is_some_and(|ended| *ended) {
+            let told = HTTP_SETS.contains(&keyword) && keyword != "redirect";
+            if own && told && ended.get(slot).is_some_and(|ended| *ended) {
                 let set = set.words();
                 let text = format!(
                     "previous '{set}' action is final and has no condition attached, further entries are NOOP."

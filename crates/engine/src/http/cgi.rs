@@ -75,13 +75,13 @@ const DATE: usize = "Thu, 01 Jan 1970 00:00:00 GMT".len();
 /// The fields that [`finish_response`] is going to add count for nothing: how many bytes they have.
 pub fn response_grows_by(stream: &Stream<'_>) -> i64 {
     let date = if stream.txn.res.has("date") { 0 } else { "date".len() + DATE };
-    let status = stream.txn.res.fields().filter(|(_, name, _)| *name == STATUS);
+    let status = stream.txn.res.fields().filter(|(_, name, _)| *name == STATUS.as_bytes());
     let gone: usize = status.map(|(_, name, value)| name.len() + value.len()).sum();
     measured_by(stream) + i64::try_from(date).unwrap_or(0) - i64::try_from(gone).unwrap_or(0)
 }
 
 /// What an application says of the status. Rules see it; a client does not.
-const STATUS: &[u8] = b"status";
+const STATUS: &str = "status";
 
 /// What a response of an application lacks once rules are through with it: a date, and the length of a body
 /// that was whole when its head went on.
@@ -94,7 +94,7 @@ pub fn finish_response(stream: &mut Stream<'_>) {
         && stream.txn.req.method_id() != Method::Head
         && !super::response::is_bodiless(stream.txn.res.status());
     let res = &mut stream.txn.res;
-    res.remove_all("status");
+    res.remove_all(STATUS);
     if !res.has("date") {
         date(res);
     }

@@ -5,11 +5,6 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::filters::{Met, Whose};
-use crate::ruling::{self, Bench, Given};
-use crate::silence;
-use crate::stream::Stream;
-use crate::worker::service::StreamKind;
 use lang::RuleSet;
 use lang::action::{self, Flow, Fulfilled, Need, Waiting};
 use lang::env::Side;
@@ -17,6 +12,12 @@ use lang::filter::Moment;
 use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
+
+use crate::filters::{Met, Whose};
+use crate::ruling::{self, Bench, Given};
+use crate::silence;
+use crate::stream::Stream;
+use crate::worker::service::StreamKind;
 
 /// The filters and the rules of the frontend.
 pub(super) async fn first(stream: &mut Stream<'_>, front: &Proxy) -> Verdict {
