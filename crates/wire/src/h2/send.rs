@@ -247,8 +247,8 @@ impl Connection {
     /// error.
     pub fn peer_closed(&mut self) -> bool {
         let cut = matches!(self.rx, Rx::Preface(_));
-        // Not as a sum with `cut`: Rust 1.95 drops that where the caller branches on the result (rust-lang/rust
-        // issue 158206).
+        // Not as a sum with `cut`: Rust 1.95 drops that where the caller branches on the result (issue 158206
+        // of rust-lang/rust).
         if cut {
             self.tally.connection_errors += 1;
         }
