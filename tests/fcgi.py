@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""FastCGI servers in real use behind a program: php-fpm, Python's `flup`, Go's net/http/fcgi.
+"""FastCGI servers in real use behind a program: php-fpm, fcgiwrap, Python's `flup`, Go's net/http/fcgi.
 
     fcgi.py --binary PROGRAM [--oracle HAPROXY] [--size MB] [--only WORD]
 
 Pages, uploads and downloads (100 MB unless said), errors, aborted requests, clients of HTTP/1.0 and 1.1. With `--oracle`
 HAProxy serves the same, and every difference in status, framing and body fails. A server that is not there is skipped
-(Debian: php-fpm, golang-go; PyPI: flup6).
+(Debian: php-fpm, fcgiwrap, golang-go; PyPI: flup6).
 """
 
 import argparse
 import glob
 import hashlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,8 +30,9 @@ PHP = r"""<?php
 $n = intval($_GET['n'] ?? 0);
 switch ($_GET['p'] ?? '') {
 case 'env': header('Content-Type: text/plain');
-    foreach (['REQUEST_METHOD','SCRIPT_NAME','QUERY_STRING','SERVER_PROTOCOL','CONTENT_LENGTH','HTTP_X_Y','HTTPS'] as $k)
-        if (isset($_SERVER[$k])) echo "$k=$_SERVER[$k]\n";
+    ksort($_SERVER);
+    foreach ($_SERVER as $k => $v)
+        if (!preg_match('/^REQUEST_TIME|_PORT$/', $k)) echo "$k=" . str_replace($_SERVER['DOCUMENT_ROOT'], 'ROOT', $v) . "\n";
     break;
 case 'count': $h = fopen('php://input', 'r'); $c = 0; while (!feof($h)) $c += strlen(fread($h, 65536)); echo "$c\n"; break;
 case 'big': if (isset($_GET['len'])) header("Content-Length: $n");
@@ -42,6 +44,41 @@ case 'slow': echo "a\n"; ob_flush(); flush(); usleep(300000); echo "b\n"; break;
 case 'wait': for ($i = 0; $i < 20; $i++) { echo "x"; ob_flush(); flush(); usleep(50000); } break;
 default: echo "early\n";
 }
+"""
+
+CGI = """#!/usr/bin/python3 -u
+import os, sys, time
+from urllib.parse import parse_qs
+q = parse_qs(os.environ.get("QUERY_STRING", ""))
+p, n = q["p"][0], int(q.get("n", ["0"])[0])
+say = sys.stdout.write
+if p == "status":
+    say(f"Status: {n} Word\\nX-A: b\\n\\n" + ("" if n in (204, 304) else "body\\n"))
+    sys.exit()
+if p == "redirect":
+    say("Status: 302 Found\\nLocation: /x\\n\\n")
+    sys.exit()
+say("Content-Type: text/plain\\n" + (f"Content-Length: {n}\\n" if "len" in q else "") + "\\n")
+if p == "env":
+    for name, value in sorted(os.environ.items()):
+        if not name.endswith("_PORT"):
+            say(f"{name}={value.replace(os.environ['DOCUMENT_ROOT'], 'ROOT')}\\n")
+elif p == "count":
+    got = 0
+    while part := os.read(0, 65536):
+        got += len(part)
+    say(f"{got}\\n")
+elif p == "big":
+    sys.stdout.flush()
+    for left in range(n, 0, -10000):
+        os.write(1, b"0123456789" * (min(10000, left) // 10))
+elif p in ("slow", "wait"):
+    for part in (["a\\n", "b\\n"] if p == "slow" else ["x"] * 20):
+        say(part)
+        time.sleep(.3 if p == "slow" else .05)
+else:
+    sys.stdin.read()  # fcgiwrap answers 502 if its script leaves a body unread.
+    say("early\\n")
 """
 
 FLUP = """
@@ -180,6 +217,23 @@ def php(folder):
     return None
 
 
+def fcgiwrap(folder):
+    program = shutil.which("fcgiwrap", path=os.environ.get("PATH", "") + ":/usr/sbin")
+    if not program:
+        return None
+    with open(f"{folder}/a.php", "w") as file:
+        file.write(CGI)
+    os.chmod(f"{folder}/a.php", 0o755)
+    process = subprocess.Popen([program, "-c", "4", "-s", f"unix:{folder}/wrap.sock"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    for _ in range(100):
+        if os.path.exists(f"{folder}/wrap.sock"):
+            return process, f"{folder}/wrap.sock"
+        time.sleep(0.05)
+    process.kill()
+    return None
+
+
 def flup(folder):
     if subprocess.run([sys.executable, "-c", "import flup.server.fcgi"], stderr=subprocess.DEVNULL).returncode:
         return None
@@ -272,6 +326,7 @@ def shown(got):
         body = unchunked(body)
     # Whether a body is whole when its head goes is a matter of time.
     fields = [f for f in fields if not f.startswith(("transfer-encoding", "content-length"))]
+    body = re.sub(rb"(SERVER_SOFTWARE=\w+).*", rb"\1", body)
     text = body.decode("latin1") if len(body) < 500 else f"{len(body)} {hashlib.md5(body).hexdigest()}"
     return lines[0], fields, text
 
@@ -350,7 +405,10 @@ def play(program, start, size):
             seen["aborted"] = aborts(proxy)
         finally:
             proxy.end()
-            process.send_signal(signal.SIGKILL if start is not php else signal.SIGTERM)
+            if start is fcgiwrap:
+                os.killpg(process.pid, signal.SIGTERM)  # Its children outlive it.
+            else:
+                process.send_signal(signal.SIGTERM if start is php else signal.SIGKILL)
             process.wait()
         return seen
 
@@ -364,7 +422,7 @@ def main():
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     size = args.size * 1_000_000
-    for name, start in (("php-fpm", php), ("flup", flup), ("go", go)):
+    for name, start in (("php-fpm", php), ("fcgiwrap", fcgiwrap), ("flup", flup), ("go", go)):
         if args.only not in name:
             continue
         ours = play(os.path.abspath(args.binary), start, size)
