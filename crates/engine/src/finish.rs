@@ -33,6 +33,7 @@ pub fn run(stream: &mut Stream<'_>) {
     }
     crate::filter::stopped(stream);
     over(stream);
+    crate::debug::over(stream);
     // The line sees the others at the backend and the server; who was never meant for its backend counts
     // there himself, as in HAProxy.
     if !stream.http.misled {

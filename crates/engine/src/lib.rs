@@ -16,6 +16,7 @@
 pub mod aside;
 pub mod captured;
 mod change;
+pub mod debug;
 pub mod errors;
 pub mod filters;
 pub mod net;

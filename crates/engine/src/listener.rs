@@ -63,6 +63,9 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     // From here on only acceptors hold the socket, so that it is closed when the last worker has left it.
     drop(listener);
     let mut accepting = Accepting::begin(&worker, frontend);
+    if let Some(bind) = worker.shared.program.configured(frontend).binds.get(index as usize) {
+        bind.state.socket.store(acceptor.number(), Relaxed);
+    }
     let mut door = Door { worker, frontend, index, acceptor, row: Cell::new(0) };
     loop {
         // First of all: a frontend that is gone is stopped, and its socket may be another's now.

@@ -185,6 +185,10 @@ pub struct Http {
     pub response_added: i64,
     /// It is counted among the open streams of HTTP/1.
     pub counted: bool,
+    /// Its beginning was told, and so its end will be (`-d`).
+    pub shown: bool,
+    /// The descriptor of its connection to a server, kept where its end will be told.
+    pub shown_server: Option<i32>,
 }
 
 impl<'c> Stream<'c> {

@@ -19,7 +19,7 @@ use crate::http::{Next, Owed};
 use crate::losses;
 use crate::silence;
 use crate::stream::Stream;
-use crate::{points, traced};
+use crate::{debug, points, traced};
 use content::Verdict;
 use model::trace::{self, level};
 
@@ -60,6 +60,7 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.number();
     crate::filter::started(&mut stream, false);
     points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
+    debug::accepted(&mut stream);
     traced::session(&stream.client.session, &trace::PT, trace::pt::NEW, level::STATE, "new connection");
     let outcome = steps(&mut stream).await;
     let text = "connection is over";
@@ -164,6 +165,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         }
         return Outcome::Cut;
     }
+    debug::reached(stream);
     crate::http::forget(stream);
     crate::log::response_known(stream);
     crate::log::step(stream, model::Origin::Connect);

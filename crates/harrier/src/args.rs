@@ -51,6 +51,8 @@ pub struct Args {
     pub zero_warning: bool,
     /// `-dD`.
     pub diagnostics: bool,
+    /// `-d`: events are told.
+    pub debug: bool,
     /// `-dS`.
     pub no_splice: bool,
     /// `-dF`: no pipes either.
@@ -163,10 +165,8 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-c" => args.check = true,
         "-V" => args.verbose = true,
         "-q" => args.quiet = true,
-        "-d" | "-db" => {
-            args.foreground = true;
-            idle(args, word);
-        }
+        "-db" => args.foreground = true,
+        "-d" => (args.foreground, args.debug) = (true, true),
         "-D" => args.daemon = true,
         "-W" => args.master_worker = true,
         "-Ws" => (args.master_worker, args.notify) = (true, true),
@@ -202,7 +202,6 @@ fn flag(args: &mut Args, word: &str) -> bool {
 /// Words that change nothing; whether this was one, of which the reason is kept.
 fn idle(args: &mut Args, word: &str) -> bool {
     let why = match word {
-        "-d" => "It would show events, which is not built yet; `show sess` and logs do.",
         "-dG" => {
             args.no_getaddrinfo = true;
             "Names are always resolved with getaddrinfo."

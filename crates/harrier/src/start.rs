@@ -95,6 +95,9 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
         let _ = model::trace::command::of_command_line(&mut traces, words);
     }
     engine::sinks::traced::apply(&shared, &traces);
+    if args.debug {
+        engine::debug::begin();
+    }
     serve(Arc::new(shared), sockets, herald, takes_over, scripts)
 }
 

@@ -1,9 +1,12 @@
 //! What `-v` and `-vv` say, and the answers to predicates of the configuration.
 
+use std::fmt::Write;
+
 use admin::product::{self, BRANCH, COMPATIBLE};
 use syntax::Facts;
 
 use crate::args::Args;
+use crate::reference::flags::FLAGS;
 
 /// The feature list of `-vv`: what exists here under the names that tools look for.
 const FEATURES: &[(&str, bool)] = &[
@@ -192,27 +195,22 @@ impl Facts for Answers {
     }
 }
 
-/// The usage.
+/// The usage: all words of the command line.
 pub fn usage() -> String {
-    format!(
-        "Usage : {} [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
-         [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n        \
-         -f    configuration file or folder; may be repeated\n        \
-         -c    check the configuration and exit\n        \
-         -cc   evaluate a condition and exit\n        \
-         -v    version; -vv with features; -vq, -vqs, -vqb shorter\n        \
-         -V    verbose; -q quiet; -d, -db stay in the foreground; -D go to the background\n        \
-         -C    change to this folder before loading files\n        \
-         -n    connections in all; -N per proxy; -m memory in MB\n        \
-         -p    write the process id to this file\n        \
-         -L    name of this peer\n        \
-         -dC   print the configuration; with a key, anonymised\n        \
-         -dK   print the keywords of classes (-dKhelp lists them)\n        \
-         -dW   fail if there is any warning; -dD more warnings\n        \
-         -dR   no SO_REUSEPORT; -dS no splicing; -dr go on when a server name does not resolve\n        \
-         -sf   tell old processes to finish; -st to stop at once\n\n\
-         {} help WORD explains a keyword, an option, a command; help alone says what there is.\n",
-        if as_haproxy() { "haproxy" } else { "harrier" },
-        if as_haproxy() { "haproxy" } else { "harrier" },
-    )
+    let program = if as_haproxy() { "haproxy" } else { "harrier" };
+    let mut text = format!(
+        "Usage : {program} [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
+         [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n"
+    );
+    for flag in FLAGS {
+        let word = format!("{} {}", flag.name, flag.takes);
+        let word = word.trim_end();
+        let apart = if word.len() > 22 { "\n                               " } else { "" };
+        let _ = writeln!(text, "        {word:22}{apart} {}", flag.doc);
+    }
+    let _ = writeln!(
+        text,
+        "\n{program} help WORD explains a keyword, an option, a command; help alone says what there is."
+    );
+    text
 }

@@ -1,7 +1,7 @@
 //! The live state of a proxy, in two halves: what it does as a frontend and as a backend.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::rate::PeakRate;
 use parking_lot::{Mutex, RwLock};
@@ -25,6 +25,8 @@ pub struct Listener {
     pub current: AtomicU32,
     /// Greatest number of connections so far.
     pub current_max: AtomicU32,
+    /// The descriptor of its socket, -1 while none is open.
+    pub socket: AtomicI32,
     /// Figures.
     pub counters: Sharded<ListenerCounters>,
 }

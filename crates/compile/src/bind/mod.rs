@@ -89,6 +89,7 @@ pub(crate) fn listener(name: &str, id: u32, guid: Option<String>, workers: usize
         guid: guid.map(Into::into),
         current: Default::default(),
         current_max: Default::default(),
+        socket: (-1).into(),
         counters: Sharded::new(workers),
     }
 }

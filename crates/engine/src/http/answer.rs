@@ -454,6 +454,9 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let Said { mut body, keep, chunked, rest, filtered, challenge } = said;
     let before = (stream.txn.status, stream.txn.res.status());
     let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
+    if filtered {
+        crate::debug::answered(stream);
+    }
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }

@@ -15,6 +15,7 @@ use super::{
 use crate::choose::{self, Wish};
 use crate::client::Client;
 use crate::connect::{self, Failed};
+use crate::debug;
 use crate::filters::Whose;
 use crate::losses;
 use crate::points;
@@ -74,6 +75,10 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         request::Read::Request => {
             points::stream(stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
             received(stream, false, "received request head");
+            if !stream.http.shown {
+                debug::accepted(stream);
+            }
+            debug::requested(stream);
             captures::request(stream);
             if !upgraded {
                 crate::log::accepted(stream);
@@ -228,6 +233,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
     crate::log::step(stream, Origin::Connect);
     points::stream(stream, &trace::STREAM, trace::stream::SIDES, level::STATE, "server reached");
+    debug::reached(stream);
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     points::message(stream, true, events, level::USER, "sending request head");
     if let Step::Done(next) = rules::filters(stream, Moment::Connected, Whose::All).await {
@@ -242,6 +248,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         awaiting::Wait::Response => {
             connect::settle_service(stream);
             received(stream, true, "received response head");
+            debug::answered(stream);
         }
         awaiting::Wait::Over(next) => return Attempt::Over(next),
         awaiting::Wait::Retry => {

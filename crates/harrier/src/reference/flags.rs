@@ -25,7 +25,11 @@ pub const FLAGS: &[Flag] = &[
         "<condition>",
         "Evaluate a condition of '.if': exit code 0 if it holds, 1 if not, 2 if it is wrong.",
     ),
-    flag("-d", "", "Stay in the foreground."),
+    flag(
+        "-d",
+        "",
+        "Stay in the foreground and print what happens to streams, and heads as they came, before rules change them.",
+    ),
     flag("-db", "", "Stay in the foreground, whatever 'daemon' and -D say."),
     flag("-dA", "<file>", "Write an archive (tar) of the program and the libraries that it uses."),
     flag(

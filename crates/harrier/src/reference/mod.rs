@@ -3,7 +3,7 @@
 //! Both come from the tables that the program itself works with, so they can't speak of what does not exist.
 //! After a change of a table: `harrier help --markdown > docs/reference.md`; a test compares.
 
-mod flags;
+pub mod flags;
 mod others;
 
 use std::fmt::Write;
