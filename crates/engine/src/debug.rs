@@ -1,5 +1,5 @@
-//! `-d`: what happens to streams, told on the standard output stream, a line for each event and each field of a
-//! head as it came, before rules change it (management guide, chapters 3 and 12).
+//! `-d`: what happens to streams, told on the standard output stream, a line for each event and each field of
+//! a head as it came, before rules change it (management guide, chapters 3 and 12).
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,7 +16,7 @@ pub fn begin() {
     ON.store(true, Relaxed);
 }
 
-/// A stream has a client: its connection (mode tcp), or the head of a request.
+/// A stream of mode tcp has begun.
 #[inline]
 pub fn accepted(stream: &mut Stream<'_>) {
     if ON.load(Relaxed) {
@@ -24,10 +24,13 @@ pub fn accepted(stream: &mut Stream<'_>) {
     }
 }
 
-/// A request has come.
+/// A request has come: the beginning of its stream, unless that was one of mode tcp.
 #[inline]
-pub fn requested(stream: &Stream<'_>) {
+pub fn requested(stream: &mut Stream<'_>) {
     if ON.load(Relaxed) {
+        if stream.http.shown.is_none() {
+            tell_client(stream);
+        }
         let head = Heads { first: "clireq", field: "clihdr", head: &stream.txn.req };
         tell_head(stream, &stream.txn.line.bytes, head);
     }
@@ -39,7 +42,7 @@ pub fn reached(stream: &mut Stream<'_>) {
     if ON.load(Relaxed)
         && let Some(upstream) = &stream.upstream
     {
-        stream.http.shown_server = Some(upstream.raw().number());
+        stream.http.shown = Some(Some(upstream.raw().number()));
     }
 }
 
@@ -47,7 +50,7 @@ pub fn reached(stream: &mut Stream<'_>) {
 #[inline]
 pub fn answered(stream: &mut Stream<'_>) {
     if ON.load(Relaxed) {
-        stream.http.shown_server.get_or_insert(-1);
+        stream.http.shown.get_or_insert_default().get_or_insert(-1);
         let res = &stream.txn.res;
         let line =
             [res.version_read(), b" ", res.status().to_string().as_bytes(), b" ", res.reason()].concat();
@@ -58,8 +61,8 @@ pub fn answered(stream: &mut Stream<'_>) {
 /// The stream is over.
 #[inline]
 pub fn over(stream: &mut Stream<'_>) {
-    if ON.load(Relaxed) && std::mem::take(&mut stream.http.shown) {
-        let served = stream.http.shown_server.is_some() || stream.service.is_some();
+    if let Some(server) = stream.http.shown {
+        let served = server.is_some() || stream.service.is_some();
         let [client, server] = numbers(stream);
         let mut out = Vec::new();
         for word in ["srvcls", "clicls", "closed"] {
@@ -69,6 +72,7 @@ pub fn over(stream: &mut Stream<'_>) {
             }
         }
         say(&out);
+        stream.http.shown = None;
     }
 }
 
@@ -80,7 +84,7 @@ struct Heads<'h> {
 }
 
 fn tell_client(stream: &mut Stream<'_>) {
-    stream.http.shown = true;
+    stream.http.shown = Some(None);
     let conn = stream.client.conn();
     let bind = stream.frontend().binds.get(stream.client.listener as usize);
     let source = match conn.src.get() {
@@ -122,7 +126,7 @@ fn numbers(stream: &Stream<'_>) -> [i32; 2] {
         Some(part) => part.lead.upgrade().map_or(-1, |lead| lead.socket.raw().number()),
         None => stream.client.socket.raw().number(),
     };
-    [client, stream.http.shown_server.unwrap_or(-1)]
+    [client, stream.http.shown.flatten().unwrap_or(-1)]
 }
 
 /// Writes whole lines. Where nobody reads any more there is nothing to tell.

@@ -185,10 +185,8 @@ pub struct Http {
     pub response_added: i64,
     /// It is counted among the open streams of HTTP/1.
     pub counted: bool,
-    /// Its beginning was told, and so its end will be (`-d`).
-    pub shown: bool,
-    /// The descriptor of its connection to a server, kept where its end will be told.
-    pub shown_server: Option<i32>,
+    /// `-d` told of its beginning, and its end may name this connection to a server (-1: a service).
+    pub shown: Option<Option<i32>>,
 }
 
 impl<'c> Stream<'c> {

@@ -150,6 +150,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     stream.txn.status = answer.status;
     captures::response(stream);
     captures::response_cookie(stream);
+    crate::debug::answered(stream);
     let (body, rest) = (answer.body, answer.rest);
     let said = Said { body, keep: true, chunked: true, rest, filtered: true, challenge: false };
     finish(stream, said).await
@@ -454,9 +455,6 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let Said { mut body, keep, chunked, rest, filtered, challenge } = said;
     let before = (stream.txn.status, stream.txn.res.status());
     let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
-    if filtered {
-        crate::debug::answered(stream);
-    }
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }

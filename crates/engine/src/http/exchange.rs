@@ -75,9 +75,6 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         request::Read::Request => {
             points::stream(stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
             received(stream, false, "received request head");
-            if !stream.http.shown {
-                debug::accepted(stream);
-            }
             debug::requested(stream);
             captures::request(stream);
             if !upgraded {
