@@ -1,11 +1,13 @@
 //! Servers and backends that come and go: `add server`, `del server`, `add backend`, `del backend`.
 
+use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use farm::dynamic::{self, Kept, Stays};
 use program::{Mode, Proxy};
 
-use crate::cli::call::{Call, Outcome, Reply, find_server, severity};
+use crate::cli::call::{Call, Outcome, Refusal, Reply, find_server, severity};
 use crate::cli::table::Command;
 use program::listener::Level;
 
@@ -25,14 +27,14 @@ pub const COMMANDS: &[Command] = &[
         Level::Admin,
         add,
     ),
-    Command::now(
+    Command::later(
         &["del", "backend"],
         "<bk>",
         "delete an unpublished backend without servers",
         Level::Admin,
         delete_backend,
     ),
-    Command::now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Level::Admin, delete),
+    Command::later(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Level::Admin, delete),
     Command::now(
         &["publish", "backend"],
         "<backend>",
@@ -91,17 +93,40 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
     Ok(Reply::Message(severity::INFO, format!("{notes}New server registered.").into()))
 }
 
-/// `del server <backend>/<server>`.
-pub fn delete(call: &mut Call<'_>) -> Outcome {
-    let at = call.server()?;
-    let server = call.config(at);
-    dynamic::remove(&call.worker.farm, at).map_err(why)?;
-    let checks = server.check.as_ref().and_then(|c| c.connector.as_ref());
-    for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
-        call.shared().program.tls.forget_server(connector);
+/// How long streams that other threads are about to end are waited for: their clients may have the whole
+/// answer, and have told whoever deletes what served them.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Removes what may be busy for a moment yet; the refusal says whether it is.
+async fn settled<T>(mut remove: impl FnMut() -> Result<T, (Refusal, bool)>) -> Result<T, Refusal> {
+    let deadline = rt::now() + SETTLE;
+    loop {
+        match remove() {
+            Err((_, true)) if rt::now() < deadline => {}
+            done => return done.map_err(|(refusal, _)| refusal),
+        }
+        rt::sleep_until(rt::now() + Duration::from_millis(2)).await;
     }
-    engine::lines::console(&call.worker, "NOTICE", "Server deleted.");
-    Ok(Reply::info("Server deleted."))
+}
+
+/// `del server <backend>/<server>`.
+pub fn delete<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let server = settled(|| {
+            // Somebody else may delete it meanwhile, and another take its place.
+            let at = call.server().map_err(|refusal| (refusal, false))?;
+            let server = call.config(at);
+            let kept = |kept| (why(kept).into(), kept == Kept::Busy);
+            dynamic::remove(&call.worker.farm, at).map_err(kept).map(|()| server)
+        })
+        .await?;
+        let checks = server.check.as_ref().and_then(|c| c.connector.as_ref());
+        for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
+            call.shared().program.tls.forget_server(connector);
+        }
+        engine::lines::console(&call.worker, "NOTICE", "Server deleted.");
+        Ok(Reply::info("Server deleted."))
+    })
 }
 
 /// What is said of a backend that can't be deleted.
@@ -166,10 +191,16 @@ pub fn add_backend(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `del backend <name>`.
-pub fn delete_backend(call: &mut Call<'_>) -> Outcome {
-    let (index, _) = call.find_backend(call.arg(0)).ok_or("No such backend.")?;
-    dynamic::remove_backend(&call.worker.farm, index).map_err(why_backend)?;
-    Ok(Reply::info("Backend deleted."))
+pub fn delete_backend<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        settled(|| {
+            let (index, _) = call.find_backend(call.arg(0)).ok_or(("No such backend.".into(), false))?;
+            let stays = |stays| (why_backend(stays).into(), stays == Stays::Busy);
+            dynamic::remove_backend(&call.worker.farm, index).map_err(stays)
+        })
+        .await?;
+        Ok(Reply::info("Backend deleted."))
+    })
 }
 
 /// `publish backend`.

@@ -85,6 +85,23 @@ fn traffic_reaches_an_added_server_once_it_is_enabled() {
 }
 
 #[test]
+fn streams_that_are_about_to_end_are_waited_for() {
+    on_worker(CONFIG, |worker| async move {
+        let mut client = client(Level::Admin);
+        ask(&worker, &mut client, "add server b/d 127.0.0.1:81").await;
+        let state = worker.shared.program.server(1, 2).state.clone();
+        state.served.store(1, Relaxed);
+        let busy = "Server still has connections attached to it, cannot remove it.\n\n";
+        assert_eq!(ask(&worker, &mut client, "del server b/d").await, busy);
+        rt::spawn(async move {
+            rt::sleep(std::time::Duration::from_millis(10)).await;
+            state.served.store(0, Relaxed);
+        });
+        assert_eq!(ask(&worker, &mut client, "del server b/d").await, "Server deleted.\n\n");
+    });
+}
+
+#[test]
 fn variables_of_the_process_are_read_and_set() {
     answers(&[
         ("get var proc.known", "proc.known: type=sint value=<3>"),
