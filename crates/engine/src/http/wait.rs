@@ -320,7 +320,10 @@ pub fn note_request(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> 
             Err(408)
         }
         Waited::Malformed => {
+            // Nothing more that such a client says can be understood: it is told nothing.
             stream.end(Cause::Proxy, Phase::Request);
+            super::request::bad_body(stream);
+            stream.http.client_left = true;
             Err(400)
         }
     }
