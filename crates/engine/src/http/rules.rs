@@ -302,8 +302,8 @@ impl Message<'_, '_> {
     }
 }
 
-/// How a client may leave in a pause of these rules: their proxy and the backend, if there is one, both have a
-/// say (`option abortonclose`).
+/// How a client may leave in a pause of these rules: their proxy and the backend, if there is one, both have
+/// a say (`option abortonclose`).
 fn patience(stream: &Stream<'_>, rules: &RuleSet) -> wait::Patience {
     let front = stream.frontend();
     let of_front = std::ptr::eq(rules, &raw const front.rules.http_response);
