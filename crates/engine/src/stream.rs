@@ -150,9 +150,9 @@ pub struct Http {
     pub body_received: bool,
     /// A rule of `http-after-response` failed: what is answered instead is not spoiled once more.
     pub after_failed: bool,
-    /// The client went away before its request was whole.
+    /// The client went away before its request was whole, or broke off while rules paused.
     pub client_left: bool,
-    /// The client closed its side, or more, while a rule held its request.
+    /// The client closed its side, or more, while a rule waited for somebody else.
     pub left_early: bool,
     /// The response is through; what remains is the rest of the request.
     pub last: bool,

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -329,8 +330,11 @@ fn report(worker: &Rc<Worker>, birth: Birth, settings: &Word) {
         let _ = sys::silence_standard_streams();
     }
     line.say(&Word::Ready);
-    if let Ok(listener) = Listener::from_sockpair(line.into_socket()) {
+    let line = line.into_socket();
+    let number = line.as_raw_fd();
+    if let Ok(listener) = Listener::from_sockpair(line) {
         let peers = rt::peers();
+        let _ = worker.shared.program.world.process.master_line.set(number);
         rt::spawn(admin::cli::serve_master(worker.clone(), listener, move || stop::orphaned(&peers)));
     }
 }

@@ -90,6 +90,8 @@ pub struct Process {
     pub adoptions: AtomicU32,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
+    /// The descriptor over which the master sends connections, in a worker.
+    pub master_line: std::sync::OnceLock<i32>,
     /// Told to stop, but going on as before until `grace` is over.
     pub in_grace: std::sync::atomic::AtomicBool,
     /// Figures of the path of requests.
@@ -227,6 +229,7 @@ impl World {
                 configured: Default::default(),
                 adoptions: AtomicU32::new(0),
                 stopping: Default::default(),
+                master_line: Default::default(),
                 in_grace: Default::default(),
                 counters: Sharded::new(workers),
             },

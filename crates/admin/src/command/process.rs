@@ -51,6 +51,9 @@ pub fn cli_sockets(call: &mut Call<'_>) -> Outcome {
         return Ok(Reply::Done);
     }
     let mut text = String::from("# socket lvl processes\n");
+    if let Some(line) = call.shared().program.world.process.master_line.get() {
+        text.push_str(&format!("sockpair@{line} admin all\n"));
+    }
     for bind in &call.shared().program.global.cli {
         text.push_str(&format!("{} {} all\n", listen_name(&bind.address), level_name(bind.level)));
     }

@@ -36,9 +36,14 @@ pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
     let fails =
         proxy.monitor_fail.iter().any(|c| stream.evaluate(Side::Request, |env| c.holds(env)) == Outcome::Yes);
     stream.end(Cause::Local, Phase::Request);
-    stream.txn.decisions.log_level = Some(crate::lines::SILENT);
     proxy.state.front.counters.of(stream.worker.index).intercepted.inc();
-    Some(refuse(stream, if fails { 503 } else { 200 }).await)
+    // Rules that log see an answer to no request; whether it has a body is still to be read from the line.
+    if stream.txn.line.method() != b"HEAD" {
+        stream.txn.line.clear();
+    }
+    let next = refuse(stream, if fails { 503 } else { 200 }).await;
+    stream.txn.decisions.log_level = Some(crate::lines::SILENT);
+    Some(next)
 }
 
 /// Holds the client for `timeout tarpit`, then answers. `timeout connect` takes its place only in proxies

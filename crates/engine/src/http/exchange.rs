@@ -203,9 +203,12 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
             back.server(server).state.counters.of(worker).client_aborts.inc();
         }
     }
-    if stream.client.part.is_some() && stream.http.request_body == Body::None {
-        // A request of HTTP/2 that came whole and was taken back is answered with nothing, not even in the
-        // log.
+    let whole = match stream.client.part {
+        Some(_) => stream.http.request_body == Body::None,
+        None => crate::body::is_whole(stream),
+    };
+    if whole {
+        // A request that came whole and is taken back is answered with nothing, not even in the log.
         request::count_front_error(stream);
         return Next::Close;
     }

@@ -66,6 +66,7 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
             Wait::Failed(Some(400))
         }
         Event::BadBody => {
+            super::request::capture_body(stream);
             if let Some((front, _)) = stream.front_counters() {
                 front.req_errors.inc();
             }

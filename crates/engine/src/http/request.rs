@@ -6,7 +6,9 @@ use model::term::{Cause, Phase};
 use mux::{glitches, h2};
 use rt::Mono;
 use wire::head::{Head, Kind};
-use wire::http1::{Body, Limits, ParseError, Parsed, parse_request, request_body, violation};
+use wire::http1::{
+    Body, ErrorKind, Limits, ParseError, Parsed, State, parse_request, request_body, violation,
+};
 
 use super::wait;
 use crate::captured::{self, Captured};
@@ -295,6 +297,18 @@ fn bad(stream: &mut Stream<'_>, e: &ParseError) -> Read {
     Read::Bad(e.kind.status())
 }
 
+/// The body of a request is none that can be read.
+pub fn bad_body(stream: &Stream<'_>) {
+    glitch(stream);
+    capture_body(stream);
+    count_front_error(stream);
+}
+
+/// Keeps what should be chunks for `show errors`.
+pub fn capture_body(stream: &Stream<'_>) {
+    capture(stream, &ParseError { kind: ErrorKind::BadChunkSize, position: 0, state: State::ChunkSize });
+}
+
 fn capture(stream: &Stream<'_>, e: &ParseError) {
     let conn = stream.client.conn();
     let bytes = stream.client.buf.as_ref().map(|b| b.filled()).unwrap_or_default();
@@ -302,7 +316,7 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
         response: false,
         date: rt::wall(),
         frontend: captured::Named::proxy(stream.frontend()),
-        backend: None,
+        backend: stream.txn.backend.map(|_| captured::Named::proxy(&stream.backend())),
         server: None,
         src: conn.src.get(),
         session: conn.serial,

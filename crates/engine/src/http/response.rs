@@ -146,6 +146,13 @@ async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::
             return Step::Done(next);
         }
     }
+    if stream.http.client_left {
+        // Rules paused, and it did not stay for the end of them.
+        let phase = if stream.http.body_received { Phase::Last } else { Phase::Headers };
+        stream.end(Cause::ClientAbort, phase);
+        crate::losses::client_abort(stream);
+        return Step::Done(Next::Close);
+    }
     Step::Go
 }
 

@@ -258,7 +258,7 @@ impl Message<'_, '_> {
                 }
             }
             Need::Delay(d) => {
-                wait::pause(stream, d).await;
+                wait::pause(stream, d, patience(stream, rules)).await;
                 if side == Side::Request {
                     give_up_silence(stream)?;
                 }
@@ -299,6 +299,18 @@ impl Message<'_, '_> {
             }
         }
         Ok(Given::Back(Fulfilled::Done))
+    }
+}
+
+/// How a client may leave in a pause of these rules: their proxy and the backend, if there is one, both have
+/// a say (`option abortonclose`).
+fn patience(stream: &Stream<'_>, rules: &RuleSet) -> wait::Patience {
+    let front = stream.frontend();
+    let of_front = std::ptr::eq(rules, &raw const front.rules.http_response);
+    if stream.backend().options.abortonclose && (!of_front || front.options.abortonclose) {
+        wait::Patience::None
+    } else {
+        wait::Patience::Half
     }
 }
 

@@ -182,13 +182,51 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
         return false;
     }
     stream.client.timer.set(deadline.into_iter().chain(silence::end(stream)).min());
-    matches!(stream.receive().await, Ok(n) if n > 0)
+    match stream.receive().await {
+        Ok(n) if n > 0 => return true,
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::OutOfMemory) => {}
+        // Who closes its side behind a request that is whole may be waiting for the answer.
+        Ok(_) => stream.http.client_left |= !crate::body::is_whole(stream),
+        Err(_) => stream.http.client_left = true,
+    }
+    false
 }
 
-/// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side, or breaks off, behind
-/// a request that came whole is heard of when a server is sought, be that for an answer or not. A client that
-/// owes a part of its request is waited for no longer than it may be silent.
-pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
+/// What a client may do behind a request that came whole without ending a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Anything: it is heard of when a server is sought, be that for an answer or not.
+    Boundless,
+    /// It may close its side.
+    Half,
+    /// Nothing: it has to stay (`option abortonclose`).
+    None,
+}
+
+impl Patience {
+    /// Whether it is over.
+    fn is_over(self, stream: &Stream<'_>, cx: &mut Context<'_>) -> bool {
+        let socket = &stream.client.socket;
+        match self {
+            Patience::Boundless => false,
+            Patience::None if !stream.wants_tunnel() => {
+                socket.poll_broken(cx).is_ready() || socket.has_ended(cx)
+            }
+            Patience::Half | Patience::None => socket.poll_reset(cx).is_ready(),
+        }
+    }
+}
+
+/// `pause`: lets time pass, as long as there is somebody to wait, with whom `patience` is had. A client that
+/// owes a part of its request is waited for no longer than it may be silent, and not when it closes its side.
+pub async fn pause(stream: &mut Stream<'_>, time: Duration, patience: Patience) {
+    hold(stream, time, patience).await;
+    if patience != Patience::Boundless && stream.client.socket.raw().is_reset() {
+        stream.http.client_left = true;
+    }
+}
+
+async fn hold(stream: &mut Stream<'_>, time: Duration, patience: Patience) {
     let end = rt::now() + time;
     let mut timer = rt::Timer::at(silence::end(stream).map_or(end, |silence| silence.min(end)));
     let mut owes = !stream.http.body_received;
@@ -203,6 +241,9 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
             if owes && client.socket.poll_hangup(cx).is_ready() {
                 return Poll::Ready(false);
             }
+            if !owes && patience.is_over(stream, cx) {
+                return Poll::Ready(true);
+            }
             if timer.poll_expired(cx).is_ready() && rt::now() < end && client.socket.is_readable() {
                 // It has said something meanwhile.
                 timer.set(Some(end));
@@ -215,7 +256,6 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
         }
         owes = false;
     }
-    stream.http.left_early |= stream.client.socket.is_hung_up() && !stream.wants_tunnel();
 }
 
 /// Waits for an extension as long as the client is there, and no longer than until `deadline`; `None`: one of
@@ -227,7 +267,7 @@ pub async fn extension(
 ) -> Option<Box<dyn Any>> {
     let time = deadline.map_or(FOREVER, |end| end.since(rt::now()));
     let brought = {
-        let mut client = pin!(pause(stream, time));
+        let mut client = pin!(hold(stream, time, Patience::Boundless));
         poll_fn(|cx| match waiting.as_mut().poll(cx) {
             Poll::Ready(brought) => Poll::Ready(Some(brought)),
             Poll::Pending => client.as_mut().poll(cx).map(|()| None),
@@ -280,7 +320,10 @@ pub fn note_request(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> 
             Err(408)
         }
         Waited::Malformed => {
+            // Nothing more that such a client says can be understood: it is told nothing.
             stream.end(Cause::Proxy, Phase::Request);
+            super::request::bad_body(stream);
+            stream.http.client_left = true;
             Err(400)
         }
     }
