@@ -14,6 +14,7 @@ use lang::registry::FilterPlace;
 use lang::{Fault, Words};
 use model::compression::{CompressionCounters, PERIOD, PROCESS};
 use wire::head::{Head, Known};
+use wire::method::Method;
 
 use crate::choice;
 use crate::packer::{Recipe, Step};
@@ -152,7 +153,9 @@ impl Compressing {
         let framed = exec.txn.decisions.framed;
         let of_service = exec.txn.by_service.is_some() && exec.txn.caching.hit.is_none();
         self.chunked = !of_service && !framed && exec.txn.res.has(Known::TransferEncoding);
-        let fits = choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
+        // Who asked for a head gets none of a body, whatever a rule made of the method.
+        let fits = exec.txn.first_method() != Method::Head
+            && choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
         if !fits || is_busy(exec) {
             return;
         }

@@ -151,7 +151,7 @@ fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given
     let most = stream.worker.shared.program.global.tune.bufsize;
     let txn = &mut *stream.txn;
     let same = kept.is_unchanged(&txn.req);
-    let head_only = same || txn.req.method_id() == Method::Head;
+    let head_only = same || txn.first_method() == Method::Head;
     let mut given = Given { body: &entry.body, trailers: &kept.trailers, framing: kept.framing, head_only };
     let res = &mut txn.res;
     res.copy_from(&kept.head);
@@ -235,7 +235,7 @@ fn stage(stream: &mut Stream<'_>, given: &Given<'_>) -> Result<Next, ()> {
         stream.end(Cause::Proxy, Phase::Headers);
         return Err(());
     }
-    if stream.txn.req.method_id() == Method::Head
+    if stream.txn.first_method() == Method::Head
         && let Some(part) = &stream.client.part
     {
         part.receipt.head_only();
