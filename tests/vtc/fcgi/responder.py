@@ -128,6 +128,7 @@ class Connection:
             "head": FIELDS,
             "lines": b"Content-Type: text/plain\nX-A: b\n\nbody",
             "length": b"Content-Length: 4\r\n\r\nbody",
+            "chunks": b"Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
             "short": b"Content-Length: 8\r\n\r\nbody",
             "100": b"Status: 100 Go on\r\n\r\n",
             "http": b"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nbody",
