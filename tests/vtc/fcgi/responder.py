@@ -128,6 +128,8 @@ class Connection:
             "head": FIELDS,
             "lines": b"Content-Type: text/plain\nX-A: b\n\nbody",
             "length": b"Content-Length: 4\r\n\r\nbody",
+            "wide": FIELDS + b"x" * 14000,
+            "wider": FIELDS + b"x" * 17000,
             "chunks": b"Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
             "short": b"Content-Length: 8\r\n\r\nbody",
             "100": b"Status: 100 Go on\r\n\r\n",
