@@ -279,6 +279,8 @@ def of_case(record, case):
     if any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values()):
         # A response without content has no length (RFC 9110, section 8.6); HAProxy counts what FastCGI said.
         record = {key: unmeasured(lines) if key[1].startswith("client ") else lines for key, lines in record.items()}
+        # When a connection at rest goes HAProxy decides by what it expects to need.
+        record = {key: [re.sub(r"^(bfcgi/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines if not re.match(r"bfcgi/\S+ srv_icur=", l)] if "show s" in key[1] else lines for key, lines in record.items()}
     if any(origin.get("kind") == "spop" for origin in case.get("origins", {}).values()):
         # How many questions an agent has at once, and on how many connections, is a matter of time.
         asked = re.compile(r"spoeb/\S+ (smax|scur|connect|reuse|srv_icur|used_conn_cur)=")
