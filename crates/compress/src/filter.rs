@@ -14,6 +14,7 @@ use lang::registry::FilterPlace;
 use lang::{Fault, Words};
 use model::compression::{CompressionCounters, PERIOD, PROCESS};
 use wire::head::{Head, Known};
+use wire::method::Method;
 
 use crate::choice;
 use crate::packer::{Recipe, Step};
@@ -57,6 +58,7 @@ impl Maker for Line {
                 accepted: None,
                 up: None,
                 down: None,
+                chunked: false,
                 counts: Rc::default(),
             }) as Box<dyn Filter>
         })
@@ -74,6 +76,8 @@ struct Compressing {
     up: Option<Recipe>,
     /// The packer for the response, and how many bytes a second all may take.
     down: Option<(Lent, u32)>,
+    /// The response came in chunks, of a server or a cache.
+    chunked: bool,
     counts: Rc<Counts>,
 }
 
@@ -81,6 +85,8 @@ struct Compressing {
 #[derive(Default)]
 struct Counts {
     began: Cell<bool>,
+    /// The response was whole.
+    whole: Cell<bool>,
     bypasses: Cell<bool>,
     bytes_in: Cell<u64>,
     bytes_out: Cell<u64>,
@@ -145,7 +151,11 @@ impl Compressing {
             return;
         };
         let framed = exec.txn.decisions.framed;
-        let fits = choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
+        let of_service = exec.txn.by_service.is_some() && exec.txn.caching.hit.is_none();
+        self.chunked = !of_service && !framed && exec.txn.res.has(Known::TransferEncoding);
+        // Who asked for a head gets none of a body, whatever a rule made of the method.
+        let fits = exec.txn.first_method() != Method::Head
+            && choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
         if !fits || is_busy(exec) {
             return;
         }
@@ -225,8 +235,8 @@ impl Filter for Compressing {
                 (packer, limit, Some(self.counts.clone()))
             }
         };
-        let level = packer.recipe().level;
-        Some(Data::Rewriter(Box::new(Packing { packer, limit, level, counts })))
+        let (level, marked) = (packer.recipe().level, self.chunked);
+        Some(Data::Rewriter(Box::new(Packing { packer, limit, level, marked, counts })))
     }
 
     fn over(&mut self, exec: &mut Exec<'_>) {
@@ -235,7 +245,8 @@ impl Filter for Compressing {
         }
         let worker = exec.live.worker();
         let count = |to: &CompressionCounters| {
-            to.responses.inc();
+            // One that broke off is none.
+            to.responses.add(self.counts.whole.get().into());
             if self.counts.bypasses.get() {
                 to.bypassed.add(self.counts.bytes_in.get());
             } else {
@@ -257,6 +268,8 @@ struct Packing {
     limit: u32,
     /// Its level of the moment.
     level: i32,
+    /// The end of what comes counts as a byte, as it does for HAProxy where chunks or trailers tell it.
+    marked: bool,
     /// What is counted; nothing of requests.
     counts: Option<Rc<Counts>>,
 }
@@ -314,6 +327,18 @@ impl Rewriter for Packing {
     fn poll_end(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<Result<(usize, bool), Broken>> {
         let stepped = self.packer.step(&[], room, Step::End)?;
         self.count(0, stepped.made);
+        if stepped.done
+            && let Some(counts) = &self.counts
+            && !counts.whole.replace(true)
+        {
+            self.count(self.marked.into(), self.marked.into());
+        }
         Poll::Ready(Ok((stepped.made, stepped.done)))
+    }
+
+    fn trailers(&mut self, trailers: &mut Head) {
+        let bytes: usize = trailers.fields().map(|(_, name, value)| name.len() + value.len()).sum();
+        self.count(bytes, bytes);
+        self.marked = true;
     }
 }

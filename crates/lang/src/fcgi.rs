@@ -75,7 +75,8 @@ impl App {
     /// Runs the rules on a request.
     pub fn prepare(&self, exec: &mut Exec<'_>) {
         let mut params = Params::new();
-        credentials(&exec.txn.req, &mut params);
+        let shown_to = if exec.txn.for_proxy { Known::ProxyAuthorization } else { Known::Authorization };
+        credentials(&exec.txn.req, shown_to, &mut params);
         let env = exec.env();
         let passes = |(name, condition): &(Known, Option<Condition>), field| {
             *name == field && holds(condition.as_ref(), &env)
@@ -111,9 +112,9 @@ pub fn put(params: &mut Params, name: &[u8], value: &[u8]) {
     }
 }
 
-/// What credentials say of the user.
-fn credentials(req: &Head, params: &mut Params) {
-    let Some(field) = req.first(Known::Authorization) else { return };
+/// What the credentials in `field` say of the user.
+fn credentials(req: &Head, field: Known, params: &mut Params) {
+    let Some(field) = req.first(field) else { return };
     let Some(blank) = field.iter().position(|byte| *byte == b' ') else { return };
     let (scheme, rest) = field.split_at(blank);
     let rest = rest.trim_ascii();

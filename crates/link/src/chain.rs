@@ -12,6 +12,7 @@ use std::time::Duration;
 use lang::filter::{Broken, Data, Gate, Rewriter};
 use rt::{Buf, Timer};
 use wire::head::Head;
+use wire::http1::split_trailers;
 
 /// The filters of one direction, in order.
 pub struct Chain {
@@ -344,13 +345,22 @@ impl Chain {
         self.stages.last().is_none_or(|last| last.over && last.out.as_ref().is_none_or(Buf::is_empty))
     }
 
-    /// Shows the fields behind the payload to all filters.
-    pub fn trailers(&mut self, trailers: &mut Head) {
+    /// Shows the fields behind the payload to all filters: what they make of them, with the end behind it.
+    #[cold]
+    pub fn trailers(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let trailers = &mut Head::response();
+        split_trailers(bytes, trailers);
         for stage in &mut self.stages {
             stage.gates.list.iter_mut().for_each(|gate| gate.trailers(trailers));
             stage.rewriter.trailers(trailers);
         }
         self.tail.list.iter_mut().for_each(|gate| gate.trailers(trailers));
+        let mut out = Vec::with_capacity(bytes.len());
+        for (_, name, value) in trailers.fields() {
+            [name, b": ", value, b"\r\n"].into_iter().for_each(|part| out.extend_from_slice(part));
+        }
+        out.extend_from_slice(b"\r\n");
+        out
     }
 }
 

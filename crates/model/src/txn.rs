@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base::time::{Mono, Wall};
 use wire::head::{Head, Kind};
-use wire::method::Version;
+use wire::method::{Method, Version};
 
 use crate::origin::Origin;
 use crate::peer::Peer;
@@ -453,6 +453,14 @@ impl Txn {
     /// that (`option http-use-proxy-header`). Its target then names a host.
     pub fn note_proxy(&mut self, asked: bool) {
         self.for_proxy = asked && !matches!(self.req.target().first(), Some(b'/' | b'*'));
+    }
+
+    /// The method that the client wrote, whatever rules have made of it.
+    pub fn first_method(&self) -> Method {
+        match self.line.method() {
+            [] => self.req.method_id(),
+            method => Method::from_bytes(method),
+        }
     }
 
     /// Whether it went wrong, in the sense of `option dontlog-normal`.

@@ -219,7 +219,7 @@ def unstable(one, two):
 
 
 # HAProxy keeps no request line for lines that `log-steps` has written later than with the request.
-STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d)"')
+STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d|[A-Z]+ /[^"]*)"')
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
@@ -260,7 +260,7 @@ def of_case(record, case):
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
     if any(line.startswith("log-forward ") for line in case["config"]):
         # A connection of `log-forward` that was closed is still counted as one of the process by HAProxy 3.5-dev5.
-        record = {key: [GAUGES.sub("GAUGES", FEW_GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+        record = {key: [GAUGES.sub("GAUGES", FEW_GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" or "show events" in key[1] else lines for key, lines in record.items()}
     if any(line.split()[:1] in (["compression"], ["filter"]) and "comp" in line for line in case["config"]):
         # What goes out depends on the packer.
         record = {key: [re.sub(r"(?<= [1-5]\d\d) \+?\d+(?= )", " BYTES", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
@@ -279,6 +279,8 @@ def of_case(record, case):
     if any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values()):
         # A response without content has no length (RFC 9110, section 8.6); HAProxy counts what FastCGI said.
         record = {key: unmeasured(lines) if key[1].startswith("client ") else lines for key, lines in record.items()}
+        # When a connection at rest goes HAProxy decides by what it expects to need.
+        record = {key: [re.sub(r"^(bfcgi/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines if not re.match(r"bfcgi/\S+ srv_icur=", l)] if "show s" in key[1] else lines for key, lines in record.items()}
     if any(origin.get("kind") == "spop" for origin in case.get("origins", {}).values()):
         # How many questions an agent has at once, and on how many connections, is a matter of time.
         asked = re.compile(r"spoeb/\S+ (smax|scur|connect|reuse|srv_icur|used_conn_cur)=")
@@ -286,6 +288,9 @@ def of_case(record, case):
         # So is on which of them it was asked.
         record = {key: sorted(lines) if key[1] == "origin agent" else lines for key, lines in record.items()}
         record = {key: [re.sub(r"^(spoeb/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines] if "show servers conn" in key[1] else lines for key, lines in record.items()}
+    if any(line.split() == ["process-vary", "on"] for line in case["config"]):
+        # HAProxy writes what is accepted in small letters, where a cache looks at it.
+        record = {key: [re.sub(r"^ *accept-encoding: .*", lambda m: m[0].lower(), l) for l in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
     if any(line.split() == ["balance", "sticky"] for line in case["config"]):
         # HAProxy shows the weight 1 for servers of such a backend, whatever theirs is.
         record = {key: [l for l in lines if not re.match(r"\S+ weight=", by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
@@ -425,6 +430,7 @@ def parted(record, case):
     if "    disabled" in case["config"] and any(re.search(r"\bnbsrv\b", line) for line in case["config"]):
         return 0
     steps += headless(record)
+    steps += hollow(record, case)
     steps += cut_twice(case)
     steps += lost(record, case)
     if any(channel == "end" and any(re.match(r"exit -(6|11) early", line) for line in lines) for _, channel, lines in record):
@@ -454,10 +460,11 @@ LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S
 
 
 def lost(record, case):
-    """The steps in which HAProxy lost an answer: where such a field is evaluated a client gets nothing."""
+    """The steps in which HAProxy lost an answer: where such a field is evaluated a client gets nothing, or 500."""
     if any(map(LOST.match, case["config"])):
         for step, channel, lines in record:
-            if channel.startswith("client ") and any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"(HTTP/\d\.\d|  :status:) [2-9]", l) for l in lines):
+            nothing = any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"(HTTP/\d\.\d|  :status:) [2-9]", l) for l in lines)
+            if channel.startswith("client ") and (nothing or any("<h1>500 " in l for l in lines)):
                 yield step
 
 
@@ -482,6 +489,16 @@ def cut_twice(case):
         parts = [op[2] for op in ops if op[0] == "send"]
         if any(SEVERAL.search(part.rpartition("\r\n\r\n")[2]) for part in parts[:-1]):
             yield at + 1
+
+
+# The head of a request without a body that says how its body is packed.
+HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: ")
+
+
+def hollow(record, case):
+    """The steps in which HAProxy packs the body of a request that has none."""
+    if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
+        yield from (step for step, channel, lines in record if channel.startswith("origin ") and HOLLOW.search("\n".join(lines)))
 
 
 def headless(record):
@@ -511,8 +528,8 @@ def timely(side, case):
     steps, config = case["steps"], case["config"]
     dropped = any("silent-drop" in line for line in config)
     # Of TCP the harness waits for the other side.
-    # When a connection to a server of HTTP/2 that is at rest goes, HAProxy decides by what it expects to need.
-    resting = {name for name, setting in case.get("origins", {}).items() if setting.get("kind") == "h2" or "h2" in (setting.get("tls") or {}).get("alpn", [])}
+    # When a connection to a server of HTTP/2 or FastCGI that is at rest goes, HAProxy decides by what it expects to need.
+    resting = {name for name, setting in case.get("origins", {}).items() if setting.get("kind") in ("h2", "fcgi") or "h2" in (setting.get("tls") or {}).get("alpn", [])}
     closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
     closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
     closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
@@ -612,7 +629,8 @@ def hasty(case):
     odd = lambda op: (tls or linger) and op[0] == "origin" and any(map(late, op[1])) or op[0] == "stream" and op[-1] == "rst8"
     secure = lambda ops: any(op[0] == "open" and op[-1].get("tls") is not None for op in ops if isinstance(op[-1], dict))
     early = lambda ops: any(op[0] == "origin" and any(script[:2] == [["accept"], ["close"]] for script in op[1]) for op in ops)
-    return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or secure(ops) and early(ops)}
+    socks = any(" socks4 " in line for line in case["config"])
+    return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
 
 
 def numbered(side):

@@ -198,14 +198,15 @@ def typed(text):
 
 
 def asked_by_others(lines):
-    """A list of sessions without the one that asks for it, which HAProxy's has: a line of it, or a block whose first line is not indented."""
+    """A list of sessions without the one that asks for it, which HAProxy's has, and without those of `log-forward`, which HAProxy 3.5-dev5 keeps
+    when they are closed: a line of it, or a block whose first line is not indented."""
     blocks = []
     for line in lines:
         if blocks and line.startswith(" "):
             blocks[-1].append(line)
         else:
             blocks.append([line])
-    return [line for block in blocks if not re.search(r" (fe|frontend)=GLOBAL ", " ".join(block)) for line in block]
+    return [line for block in blocks if not re.search(r" (fe|frontend)=(GLOBAL|lfthird) ", " ".join(block)) for line in block]
 
 
 def output(command, lines):

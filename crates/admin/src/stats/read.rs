@@ -8,6 +8,7 @@ use model::check::{CheckResult, CheckStatus};
 use model::counter::Counter;
 use model::proxy::{Back, Front, FrontState, H1Counters, H2Counters, TlsCounters};
 use program::Server;
+use program::proto::Proto;
 use program::proxy::Balance;
 
 use super::row::{Figure, Kind, Row, tracked as followed};
@@ -473,7 +474,7 @@ pub fn h1_open(r: &Row<'_>) -> Value {
         return h1_figure(r, |c| &c.open_connections);
     }
     let each = |s: &model::Server| u64::from(s.conns.used()) + u64::from(s.conns.idle());
-    let all: u64 = r.proxy.present().map(|s| each(&s.state)).sum();
+    let all: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| each(&s.state)).sum();
     let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_connections);
     Value::U64(all.saturating_sub(h2))
 }
@@ -483,7 +484,8 @@ pub fn h1_open_streams(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_streams);
     }
-    let served: u64 = r.proxy.present().map(|s| u64::from(s.state.served.load(Relaxed))).sum();
+    let served = |s: &Server| u64::from(s.state.served.load(Relaxed));
+    let served: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| served(&s)).sum();
     let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_streams);
     Value::U64(served.saturating_sub(h2))
 }

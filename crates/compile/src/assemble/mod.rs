@@ -355,7 +355,9 @@ impl<'g> Assembly<'g> {
     fn tables(&mut self, drafts: &mut Drafts, notes: &mut Diagnostics) {
         let stuck = stick::stuck(&drafts.proxies, &self.ground);
         let own = drafts.proxies.iter().filter_map(|p| p.table.clone());
-        let tables: Vec<_> = own.chain(std::mem::take(&mut drafts.peer_tables)).collect();
+        let mut tables: Vec<_> = own.chain(std::mem::take(&mut drafts.peer_tables)).collect();
+        // In the order of their lines, as they are shown.
+        tables.sort_by_key(|table| table.span);
         let lost = &mut self.lost_peers;
         let named: Vec<Box<str>> = drafts.peers.iter().map(|p| p.name.clone()).collect();
         self.memory.tables = crate::table::make(tables, &stuck, &named, &self.ground.world, notes, lost);

@@ -196,7 +196,9 @@ fn speak(stream: &mut Stream<'_>, aim: &Aim<'_>, connection: Idle) -> bool {
     let tune = &worker.shared.program.global.tune;
     let mux = match &proxy.fcgi {
         Some(fcgi) if speaks == Speaks::Fcgi => {
-            let setup = Setup { app: fcgi.app.clone(), most: tune.bufsize, errors: errors(&worker, fcgi) };
+            let held = tune.bufsize.saturating_sub(tune.maxrewrite);
+            let setup =
+                Setup { app: fcgi.app.clone(), most: tune.bufsize, held, errors: errors(&worker, fcgi) };
             mux::fcgi::start(socket, setup, owner, seat, session)
         }
         _ => {

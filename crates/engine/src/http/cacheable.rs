@@ -9,7 +9,7 @@ use crate::stream::Stream;
 /// Refuses a response that sets a cookie and may be cached; `None` if it may go on.
 pub async fn refuse_cacheable(stream: &mut Stream<'_>) -> Option<Next> {
     let res = &stream.txn.res;
-    if res.first("set-cookie").is_none() || !is_cacheable(stream.txn.req.method_id(), res) {
+    if res.first("set-cookie").is_none() || !is_cacheable(stream.txn.first_method(), res) {
         return None;
     }
     let back = stream.backend_index();

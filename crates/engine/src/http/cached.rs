@@ -151,7 +151,7 @@ fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given
     let most = stream.worker.shared.program.global.tune.bufsize;
     let txn = &mut *stream.txn;
     let same = kept.is_unchanged(&txn.req);
-    let head_only = same || txn.req.method_id() == Method::Head;
+    let head_only = same || txn.first_method() == Method::Head;
     let mut given = Given { body: &entry.body, trailers: &kept.trailers, framing: kept.framing, head_only };
     let res = &mut txn.res;
     res.copy_from(&kept.head);
@@ -163,6 +163,8 @@ fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given
     } else if ranges && !head_only {
         cut(&txn.req, res, &mut given);
     }
+    // It came over HTTP/2.
+    txn.decisions.framed = given.framing == Body::Chunked && !res.has(Known::TransferEncoding);
     txn.has_res = true;
     txn.status = res.status();
     txn.down.received += headers::counted(&txn.res) as u64 + if head_only { 0 } else { given.size() };
@@ -233,7 +235,7 @@ fn stage(stream: &mut Stream<'_>, given: &Given<'_>) -> Result<Next, ()> {
         stream.end(Cause::Proxy, Phase::Headers);
         return Err(());
     }
-    if stream.txn.req.method_id() == Method::Head
+    if stream.txn.first_method() == Method::Head
         && let Some(part) = &stream.client.part
     {
         part.receipt.head_only();
@@ -259,7 +261,7 @@ async fn send(stream: &mut Stream<'_>, given: &Given<'_>) -> Result<(), ()> {
         }
         return piece(stream, head.filled(), body, false).await;
     }
-    let trailers = trailers(stream, given);
+    let trailers = trailers(stream, given.trailers);
     let before: &mut [u8; 20] = &mut [0; 20];
     let before = chunk_line(body.len(), before);
     let behind: &[u8] = if body.is_empty() { b"0\r\n" } else { b"\r\n0\r\n" };
@@ -288,8 +290,8 @@ fn chunk_line(length: usize, room: &mut [u8; 20]) -> &[u8] {
 }
 
 /// What stands behind the last chunk.
-fn trailers<'e>(stream: &Stream<'_>, given: &Given<'e>) -> &'e [u8] {
-    match given.trailers {
+fn trailers<'e>(stream: &Stream<'_>, kept: &'e [u8]) -> &'e [u8] {
+    match kept {
         trailers if !trailers.is_empty() && !stream.frontend().options.drop_response_trailers => trailers,
         _ => b"\r\n",
     }
@@ -311,6 +313,10 @@ async fn filtered(
         rest = later;
         let over = rest.is_empty();
         let source = if over { Source::Over } else { Source::Open };
+        let shown = match given.trailers {
+            trailers if over && !trailers.is_empty() => chain.trailers(trailers),
+            _ => Vec::new(),
+        };
         let made = crate::filter::pass(&mut chain, now, source).await;
         out.clear();
         match outer {
@@ -319,7 +325,7 @@ async fn filtered(
         }
         if over && outer == Outer::Chunked {
             out.extend_from_slice(b"0\r\n");
-            out.extend_from_slice(trailers(stream, given));
+            out.extend_from_slice(trailers(stream, &shown));
         }
         piece(stream, head.filled(), &out, !over).await?;
         head.clear();

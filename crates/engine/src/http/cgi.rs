@@ -60,7 +60,12 @@ pub fn hide_length(stream: &mut Stream<'_>) {
 
 /// Bytes of the length that its application did not say, in the head of a response.
 pub fn measured_by(stream: &Stream<'_>) -> i64 {
-    let Body::Length(length) = stream.http.response_body else { return 0 };
+    let length = match stream.http.response_body {
+        Body::Length(length) => length,
+        // What has the length 0 has no body.
+        Body::None => 0,
+        _ => return 0,
+    };
     if !call(stream).is_some_and(Call::was_measured) {
         return 0;
     }

@@ -92,9 +92,16 @@ fn blame(stream: &Stream<'_>, event: &Event) {
     match event {
         Event::UnaskedUpgrade => crate::finish::count_response(stream, stream.txn.res.status()),
         // The broken connection counts, and once more the request that is answered for it.
-        Event::Bad(_) | Event::ServerClosed => losses::broken(stream),
+        Event::Bad(_) => losses::broken(stream),
+        Event::ServerClosed if !is_junk_of_script(stream) => losses::broken(stream),
         _ => {}
     }
+}
+
+/// Whether an application of FastCGI has answered with what is no response: that breaks no connection.
+fn is_junk_of_script(stream: &Stream<'_>) -> bool {
+    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    call.is_some_and(|call| call.speaks_fcgi() && call.was_malformed())
 }
 
 /// The server closed its connection, or broke it off, before the head of a response was there.

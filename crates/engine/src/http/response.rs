@@ -84,7 +84,8 @@ pub fn is_bodiless(status: u16) -> bool {
 /// Whether chunks of the response were made here, and count for nothing: its server, or a service, said
 /// otherwise where it ends.
 pub fn has_no_chunks(stream: &Stream<'_>) -> bool {
-    stream.service.is_some() || stream.upstream.as_ref().is_some_and(|up| up.call.is_some())
+    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    stream.service.is_some() || call.is_some_and(|call| !call.was_chunked())
 }
 
 /// Whether a client of HTTP/1 asked for a head alone, whatever rules have made of its method: it is told

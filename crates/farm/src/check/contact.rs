@@ -105,7 +105,8 @@ impl Contact {
         let tune = &program.global.tune;
         let mux = match (proto, &proxy.fcgi) {
             (Proto::Fcgi, Some(fcgi)) => {
-                let setup = mux::fcgi::Setup { app: fcgi.app.clone(), most: tune.bufsize, errors: None };
+                let (most, held) = (tune.bufsize, tune.bufsize.saturating_sub(tune.maxrewrite));
+                let setup = mux::fcgi::Setup { app: fcgi.app.clone(), most, held, errors: None };
                 mux::fcgi::start(socket, setup, owner, None, 0)
             }
             // Without an application there is nothing to ask for.

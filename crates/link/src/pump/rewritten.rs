@@ -9,8 +9,6 @@ use std::task::{Context, Poll};
 
 use lang::filter::{Broken, Data};
 use rt::Buf;
-use wire::head::Head;
-use wire::http1::split_trailers;
 
 use super::{Break, End, Framing, Half, TURNS, send_both};
 use crate::chain::{Chain, Source, Unchanged};
@@ -120,21 +118,6 @@ impl Rewritten {
     /// Whether it can't take more before something of it has gone.
     fn is_full(&self) -> bool {
         self.wire.as_ref().is_some_and(|wire| wire.len() >= wire.capacity() / 4 * 3)
-    }
-
-    /// The fields behind the payload have come.
-    #[cold]
-    fn note_trailers(&mut self, bytes: &[u8]) {
-        let mut head = Head::response();
-        split_trailers(bytes, &mut head);
-        self.chain.trailers(&mut head);
-        self.trailers.clear();
-        for (_, name, value) in head.fields() {
-            for part in [name, b": ", value, b"\r\n"] {
-                self.trailers.extend_from_slice(part);
-            }
-        }
-        self.trailers.extend_from_slice(b"\r\n");
     }
 }
 
@@ -257,8 +240,10 @@ impl Half {
                 self.ended = end;
                 // Before the end the scanner still gathers them.
                 let trailers = if end { scanner.take_trailers() } else { Vec::new() };
-                if !trailers.is_empty() && !self.bare {
-                    rewritten.note_trailers(&trailers);
+                if !trailers.is_empty() {
+                    // Filters see those as well that don't go on.
+                    let made = rewritten.chain.trailers(&trailers);
+                    rewritten.trailers = if self.bare { Vec::new() } else { made };
                 }
                 used
             }

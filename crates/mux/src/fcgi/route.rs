@@ -65,9 +65,6 @@ impl Carrier for Nowhere {
     fn release(&mut self, _: usize, _: &mut Vec<u8>) {}
 }
 
-/// With so many bytes of its body a head does not wait for the rest.
-const HELD: usize = 8192;
-
 /// How much of a response has come.
 enum Answer {
     /// Its head is awaited.
@@ -80,6 +77,15 @@ enum Answer {
     Over,
 }
 
+/// Most bytes of a response.
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    /// Of its head.
+    pub head: usize,
+    /// That wait together for the end of it, so that its length is known.
+    pub held: usize,
+}
+
 /// A request.
 pub(super) struct Route {
     pub id: u16,
@@ -90,6 +96,8 @@ pub(super) struct Route {
     up: Pickup,
     down: Delivery,
     answer: Answer,
+    /// With so many bytes, head and body together, a head does not wait for the rest.
+    held: usize,
     /// The response came whole.
     complete: bool,
     /// The application has said that the request is over.
@@ -98,10 +106,11 @@ pub(super) struct Route {
 
 impl Route {
     /// A request that begins; its body comes as its head says.
-    pub fn new(id: u16, link: Socket, fate: Rc<Fate>, head: &Head, read: Option<Buf>, most: usize) -> Route {
+    pub fn new(id: u16, order: (Socket, Rc<Fate>), head: &Head, read: Option<Buf>, most: Most) -> Route {
+        let (link, fate) = order;
         let mut up = Pickup::new(Stage::from(request_body(head)));
         up.buf = read.filter(|buf| !buf.is_empty());
-        let (answer, down) = (Answer::Awaited(Awaited::new(most)), Delivery::new(Body::None));
+        let (answer, down) = (Answer::Awaited(Awaited::new(most.head)), Delivery::new(Body::None));
         Route {
             id,
             link,
@@ -111,6 +120,7 @@ impl Route {
             up,
             down,
             answer,
+            held: most.held,
             complete: false,
             over: false,
         }
@@ -160,14 +170,18 @@ impl Route {
                 Ok(Some(whole)) => {
                     let mut held = Box::new(Head::response());
                     held.copy_from(head);
+                    let full = held.counted_len() + whole.rest.len() > self.held;
                     self.answer = Answer::Held(held, whole);
+                    if full {
+                        self.settle(false);
+                    }
                 }
                 Ok(None) => {}
                 Err(_) => self.malformed(),
             },
-            Answer::Held(_, whole) => {
+            Answer::Held(held, whole) => {
                 whole.rest.extend_from_slice(bytes);
-                if whole.rest.len() >= HELD {
+                if held.counted_len() + whole.rest.len() > self.held {
                     self.settle(false);
                 }
             }

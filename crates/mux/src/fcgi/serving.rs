@@ -16,7 +16,7 @@ use wire::head::Head;
 use wire::http1::{Body, request_body};
 
 use super::params::{Facts, params};
-use super::route::Route;
+use super::route::{Most, Route};
 use super::traced;
 use crate::outbox::Outbox;
 use crate::server::{Mux, Order, Owner};
@@ -35,6 +35,8 @@ pub struct Setup {
     pub app: Arc<App>,
     /// Most bytes of the head of a response.
     pub most: usize,
+    /// Most bytes of a response that wait for its end, so that its length is known.
+    pub held: usize,
     /// Who is told what the application says of errors.
     pub errors: Option<Errors>,
 }
@@ -353,7 +355,8 @@ impl Serving {
         if !app.keep_conn {
             self.mux.spoil();
         }
-        let route = Route::new(id, order.link, order.fate, &head, order.read, self.setup.most);
+        let most = Most { head: self.setup.most, held: self.setup.held };
+        let route = Route::new(id, (order.link, order.fate), &head, order.read, most);
         self.routes.insert(id, route);
     }
 

@@ -120,13 +120,14 @@ impl Action for Use {
         exec.txn.caching.waited = false;
         let now = seconds(exec);
         let txn = &mut *exec.txn;
+        // Caches are about what clients ask for.
+        let method = txn.first_method();
         let req = &txn.req;
         let asks = &mut txn.caching.asks;
         if req.version() < Version::HTTP_11 || !make_key(req, &mut asks.key) {
             asks.key.clear();
             return Flow::Next;
         }
-        let method = req.method_id();
         if !matches!(method, Method::Get | Method::Head) {
             // What it may change is forgotten when the server has done it.
             if matches!(method, Method::Options | Method::Trace | Method::Connect) {
@@ -244,24 +245,25 @@ fn changes(method: Method) -> bool {
 fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     let now = seconds(exec);
     let txn = &mut *exec.txn;
+    let method = txn.first_method();
     let (settings, caching) = (cache.store.settings(), &mut txn.caching);
     // Where the response is not kept nobody has to wait for it any longer.
     let fetch = caching.fetch.take_if(|fetch| cache.store.is_fetched_for(fetch));
     let is_new = caching.hit.is_none() && !caching.asks.key.is_empty();
-    if is_new && changes(txn.req.method_id()) && (200..400).contains(&txn.res.status()) {
+    if is_new && changes(method) && (200..400).contains(&txn.res.status()) {
         cache.store.forget(&caching.asks.key);
         if settings.standard {
             standard::forget_others(&cache.store, &caching.asks.key, &txn.res);
         }
     }
     if settings.standard {
-        if is_new && txn.req.method_id() == Method::Get {
+        if is_new && method == Method::Get {
             standard::store(cache, exec, (now, fetch));
         }
         return;
     }
     let is_new = is_new && (!caching.asks.reserved || txn.res.has_token(Known::CacheControl, b"public"));
-    if !is_new || txn.req.method_id() != Method::Get || txn.res.status() != 200 {
+    if !is_new || method != Method::Get || txn.res.status() != 200 {
         return;
     }
     let Some(audience) = audience(settings.vary, &caching.asks, &txn.res) else { return };

@@ -19,9 +19,9 @@ impl Use {
     /// Looks for what the request takes.
     pub(super) fn by_the_standard(&self, exec: &mut Exec<'_>, now: u64, waited: bool) -> Flow {
         let txn = &mut *exec.txn;
+        let keeps = txn.first_method() == Method::Get;
         let asks = &mut txn.caching.asks;
         let request = standard::Request::of(&txn.req);
-        let keeps = txn.req.method_id() == Method::Get;
         asks.all.copy_from(&txn.req);
         asks.reserved = txn.req.has(Known::Authorization);
         if !waited {
