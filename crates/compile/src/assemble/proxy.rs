@@ -159,6 +159,7 @@ impl Assembly<'_> {
             rdp_cookie: p.rdp_cookie.clone(),
             filters: parsed.filters,
             traces: parsed.traces,
+            filtered: parsed.filtered,
             stick: parsed.stick,
             use_server: parsed.use_server,
             force_persist: parsed.force_persist,
