@@ -463,6 +463,8 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
+    // What the last rules make of the head is none of what a service said.
+    let said = headers::counted(&stream.txn.res);
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
         stream.local_body = Some(body);
@@ -514,7 +516,8 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.http.client_left {
         return Next::Close;
     }
-    count(stream, if head_only { 0 } else { body.len() }, chunked);
+    let behind = if head_only { 0 } else { body.len() } + usize::from(chunked);
+    count(stream, said + behind, headers::counted(&stream.txn.res) + behind);
     let mut sent = deliver(stream, &out).await;
     if let Some(rest) = rest
         && sent.is_ok()
@@ -535,26 +538,21 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
 }
 
-/// Counts the bytes of an answer: they are sent, and received when a service said them in place of a server.
+/// Counts the bytes of an answer: what is `sent`, and what a service `said` in place of a server.
 /// What was no request has no stream that they could count for.
-fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
-    let size = headers::counted(&stream.txn.res) + body + usize::from(chunked);
+fn count(stream: &mut Stream<'_>, said: usize, sent: usize) {
     // What a service said in vain has counted for what it said.
-    let instead = stream.service.is_some();
-    let received = stream.txn.down.received;
-    add(&mut stream.txn, size as u64);
-    if instead {
-        stream.txn.down.received = received;
-    }
+    let said = if stream.service.is_some() { 0 } else { said };
+    add(&mut stream.txn, said as u64, sent as u64);
 }
 
-pub(super) fn add(txn: &mut model::Txn, size: u64) {
+pub(super) fn add(txn: &mut model::Txn, said: u64, sent: u64) {
     if txn.has_req {
-        txn.down.sent += size;
+        txn.down.sent += sent;
     }
     // What is kept in a cache counted when it was found.
     if txn.by_service.is_some() && txn.caching.hit.is_none() {
-        txn.down.received += size;
+        txn.down.received += said;
     }
 }
 
