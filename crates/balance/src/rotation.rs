@@ -70,8 +70,8 @@ impl Rotation {
         self.order[(self.first() + self.cursor.0.fetch_add(1, Ordering::Relaxed)) % self.order.len()]
     }
 
-    /// Goes on from `old`. Where all weights are equal its servers keep their order, and those that were not in
-    /// it come last, as most often in HAProxy; elsewhere the server that was next is still next.
+    /// Goes on from `old`. Where all weights are equal its servers keep their order, and those that were not
+    /// in it come last, as most often in HAProxy; elsewhere the server that was next is still next.
     pub fn resume(self, old: &Rotation) -> Rotation {
         let mut upcoming = old.upcoming().filter(|server| self.members.binary_search(server).is_ok());
         if self.order.len() > self.members.len() {

@@ -116,8 +116,8 @@ fn packet(data: &[u8]) -> Option<(&[u8], &[u8])> {
 /// frame, which are zero.
 const SPOP_HEAD: [usize; 2] = [4, 11];
 
-/// An AGENT-HELLO frame (SPOE.txt, section 3.2.5). What it begins with is judged as soon as it is there, and what
-/// its length says is only waited for, as in HAProxy: all that came is its payload.
+/// An AGENT-HELLO frame (SPOE.txt, section 3.2.5). What it begins with is judged as soon as it is there, and
+/// what its length says is only waited for, as in HAProxy: all that came is its payload.
 fn spop(data: &[u8], over: bool) -> Judged {
     const MOST: usize = spop::CHECK_FRAME as usize;
     let broken = || invalid(Status::Invalid.message());
