@@ -395,10 +395,10 @@ fn static_map(servers: &[ServerView], farm: &[(u32, u32)]) -> Map {
 }
 
 fn rotation(new: Rotation, old: Option<&Plan>) -> Rotation {
-    if let Some(Plan::Rotation(old) | Plan::Map(_, old)) = old {
-        new.resume(old);
+    match old {
+        Some(Plan::Rotation(old) | Plan::Map(_, old)) => new.resume(old),
+        _ => new,
     }
-    new
 }
 
 // The turns of a map, for requests without a key.

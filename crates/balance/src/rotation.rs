@@ -13,7 +13,7 @@
 use crate::sync::{AtomicUsize, Ordering};
 use crate::view::common_divisor;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 /// The most slots of a schedule, unless there are more servers than a sixteenth of that.
 pub const SLOTS_MAX: u64 = 32_768;
@@ -70,14 +70,26 @@ impl Rotation {
         self.order[(self.first() + self.cursor.0.fetch_add(1, Ordering::Relaxed)) % self.order.len()]
     }
 
-    /// Moves the cursor so that the server which was next in `old` is still next, if it takes part here.
-    pub fn resume(&self, old: &Rotation) {
-        let len = old.order.len();
-        let from = old.cursor.0.load(Ordering::Relaxed);
-        let upcoming = (0..len).map(|i| old.order[(from.wrapping_add(i)) % len]);
-        let next = upcoming.take(len).find(|server| self.members.binary_search(server).is_ok());
-        let position = next.and_then(|next| self.order.iter().position(|&server| server == next));
-        self.cursor.0.store(position.unwrap_or(0), Ordering::Relaxed);
+    /// Goes on from `old`. Where all weights are equal its servers keep their order, and those that were not
+    /// in it come last, as most often in HAProxy; elsewhere the server that was next is still next.
+    pub fn resume(self, old: &Rotation) -> Rotation {
+        let mut upcoming = old.upcoming().filter(|server| self.members.binary_search(server).is_ok());
+        if self.order.len() > self.members.len() {
+            let next = upcoming.next();
+            let position = next.and_then(|next| self.order.iter().position(|&server| server == next));
+            self.cursor.0.store(position.unwrap_or(0), Ordering::Relaxed);
+            return self;
+        }
+        let mut seen = HashSet::new();
+        let order = upcoming.chain(self.order.iter().copied()).filter(|&server| seen.insert(server));
+        Rotation { order: order.collect(), ..Rotation::from_order(self.members.into()) }
+    }
+
+    /// The servers of one round, from the one that is next.
+    fn upcoming(&self) -> impl Iterator<Item = u32> {
+        let len = self.order.len();
+        let from = self.cursor.0.load(Ordering::Relaxed);
+        (0..len).map(move |i| self.order[(self.first().wrapping_add(from).wrapping_add(i)) % len])
     }
 
     /// The next server that `skip` doesn't refuse; none when it refuses all.
@@ -275,12 +287,26 @@ mod tests {
         let old = Rotation::new(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
         old.pick(|_| false);
         old.pick(|_| false); // 2 is next
-        let new = Rotation::new(&[(1, 1), (2, 1), (3, 1)]);
-        new.resume(&old);
+        let heavy = Rotation::new(&[(1, 2), (2, 1), (3, 1)]).resume(&old);
+        assert_eq!(heavy.pick(|_| false), Some(2));
+        let new = Rotation::new(&[(1, 1), (2, 1), (3, 1)]).resume(&old);
         assert_eq!(new.pick(|_| false), Some(2));
-        let without = Rotation::new(&[(0, 1), (1, 1)]);
-        without.resume(&old);
+        let without = Rotation::new(&[(0, 1), (1, 1)]).resume(&old);
         assert_eq!(without.pick(|_| false), Some(0));
+    }
+
+    #[test]
+    fn who_comes_back_comes_last_as_observed_on_haproxy() {
+        let equal = |servers: &[u32]| Rotation::new(&servers.iter().map(|&s| (s, 1)).collect::<Vec<_>>());
+        let picks = |r: &Rotation, n| (0..n).filter_map(|_| r.pick(|_| false)).collect::<Vec<_>>();
+        let whole = equal(&[0, 1, 2]);
+        assert_eq!(picks(&whole, 1), [0]);
+        let without = equal(&[1, 2]).resume(&whole);
+        assert_eq!(picks(&without, 1), [1]);
+        let back = equal(&[0, 1, 2]).resume(&without);
+        assert_eq!(picks(&back, 7), [2, 1, 0, 2, 1, 0, 2]);
+        let same = equal(&[0, 1, 2]).resume(&back);
+        assert_eq!(picks(&same, 4), [1, 0, 2, 1]);
     }
 
     proptest! {

@@ -272,6 +272,11 @@ impl UsedCaches {
         new
     }
 
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
     /// Whether its filter sees responses.
     pub fn keep(&self, name: &str) -> bool {
         let used = self.list.iter().find(|used| *used.name == *name);

@@ -116,8 +116,10 @@ impl Backend {
         };
         let downs = proxy.state.back.went_down.load(Relaxed);
         backend.refresh(proxy, now);
-        // A backend that begins without a server did not lose it.
-        proxy.state.back.went_down.store(downs, Relaxed);
+        // A backend that its configuration gives no server did not lose it.
+        if !proxy.servers.iter().any(|server| begins_usable(&server)) {
+            proxy.state.back.went_down.store(downs, Relaxed);
+        }
         backend
     }
 
@@ -144,6 +146,13 @@ impl Backend {
             }
         }
     }
+}
+
+/// Whether a server serves as far as its own line says: what it tracks, resolvers and a file of server states
+/// take it out later, and the last one that goes is a loss of the backend.
+fn begins_usable(server: &Server) -> bool {
+    let said = server.state.configured.lock();
+    !said.disabled && !said.initially_down && said.weight > 0
 }
 
 /// How far a server's slow start has come: elapsed and whole time in ms; `None` when it is over.

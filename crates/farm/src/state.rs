@@ -306,8 +306,9 @@ impl<'w> Changes<'w> {
     fn enter_maintenance(&self, at: At, was_up: bool, usable: bool, via: &str) {
         let server = self.server(at);
         server.state.set_op(Op::Stopped, self.now);
-        server.state.health.store(0, Relaxed);
+        server.state.checks_paused.fetch_or(server.state.check_enabled.load(Relaxed), Relaxed);
         if was_up {
+            server.state.health.store(0, Relaxed);
             let what = format!("is going DOWN for maintenance{via}");
             self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));
         } else {
@@ -332,8 +333,11 @@ impl<'w> Changes<'w> {
     fn leave_maintenance(&self, at: At, why: Why<'_>, via_text: &str) {
         let server = self.server(at);
         let state = &server.state;
-        // Nothing is known of it now: `init-state` counts again, until checks decide.
-        state.health.store(state.initial_health.load(Relaxed), Relaxed);
+        // Nothing is known of it now: `init-state` counts again, until checks decide, where there are some.
+        if state.check_enabled.load(Relaxed) {
+            state.health.store(state.initial_health.load(Relaxed), Relaxed);
+            state.checks_paused.store(false, Relaxed);
+        }
         let initially_down = state.initially_down.load(Relaxed);
         let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
         let op = match why {

@@ -158,6 +158,9 @@ pub struct Server {
     pub rate: base::rate::PeakRate,
     /// Whether health checks run (`enable health` and its contrary).
     pub check_enabled: AtomicBool,
+    /// Whether maintenance has paused them: it began while they ran, or the server began in it (`disabled`).
+    /// Ends with maintenance, if they are to run then.
+    pub checks_paused: AtomicBool,
     /// Whether the agent check runs.
     pub agent_enabled: AtomicBool,
     /// Results of checks. Off the path of requests.
@@ -254,6 +257,7 @@ impl Server {
             last_session: AtomicU64::new(0),
             rate: base::rate::PeakRate::new(),
             check_enabled: AtomicBool::new(false),
+            checks_paused: AtomicBool::new(false),
             agent_enabled: AtomicBool::new(false),
             status: Mutex::default(),
             probe: Mutex::default(),
@@ -432,6 +436,7 @@ impl Server {
     fn configure_checks(&self, was: &Configured, new: &Configured, now: Mono) {
         if was.checked != new.checked {
             self.check_enabled.store(new.checked, Relaxed);
+            self.checks_paused.store(new.checked && self.admin() & admin::MAINT != 0, Relaxed);
             self.health.store(new.initial_health, Relaxed);
             if !new.checked && self.op() == Op::Stopped && self.admin() & admin::MAINT == 0 {
                 // Nobody would ever find it up again.
@@ -461,10 +466,12 @@ impl Server {
             self.change_admin(both, 0, now);
             self.set_op(Op::Stopped, now);
             self.health.store(0, Relaxed);
+            self.checks_paused.store(true, Relaxed);
             return;
         }
         self.change_admin(0, both, now);
         if self.admin() & admin::MAINT == 0 {
+            self.checks_paused.fetch_and(!self.check_enabled.load(Relaxed), Relaxed);
             self.health.store(self.initial_health.load(Relaxed), Relaxed);
             let down = self.initially_down.load(Relaxed) || self.agent_health.load(Relaxed) == 0;
             self.set_op(if down { Op::Stopped } else { Op::Running }, now);

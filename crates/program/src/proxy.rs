@@ -144,6 +144,8 @@ pub struct Proxy {
     pub filters: Vec<crate::filter::Line>,
     /// `filter trace`, in order.
     pub traces: Vec<crate::filter::Trace>,
+    /// Its streams have a filter, of whatever kind.
+    pub filtered: bool,
     /// `stick`.
     pub stick: crate::stick_rules::StickRules,
     /// `use-server`, in order.
@@ -262,6 +264,7 @@ impl Proxy {
             rdp_cookie: self.rdp_cookie.clone(),
             filters: self.filters.clone(),
             traces: self.traces.clone(),
+            filtered: self.filtered,
             stick: Default::default(),
             use_server: Vec::new(),
             force_switch: Vec::new(),

@@ -120,14 +120,9 @@ fn check_result(server: &Server, last: &CheckResult) -> u8 {
 fn check_state(server: &Server) -> u8 {
     let s = &server.state;
     let configured = server.check.is_some();
-    let paused = s.admin() & admin::MAINT != 0;
-    // Nothing ends the pause of checks that there are not.
-    let stays = s.admin() & admin::CMAINT != 0;
     2 * u8::from(configured)
         + 4 * u8::from(configured && s.check_enabled.load(Relaxed))
-        + 8 * u8::from(
-            paused && configured && s.check_enabled.load(Relaxed) || stays && (paused || !configured),
-        )
+        + 8 * u8::from(s.checks_paused.load(Relaxed))
 }
 
 /// `srv_agent_state`: as `srv_check_state`, with 16 for an agent.

@@ -159,6 +159,7 @@ impl Assembly<'_> {
             rdp_cookie: p.rdp_cookie.clone(),
             filters: parsed.filters,
             traces: parsed.traces,
+            filtered: parsed.filtered,
             stick: parsed.stick,
             use_server: parsed.use_server,
             force_persist: parsed.force_persist,
@@ -177,8 +178,7 @@ impl Assembly<'_> {
             forced_id: p.forced_id,
             default_servers: self.default_servers(p),
         };
-        let late = parsed.late.into_iter().map(|text| format!("Proxy {} : {text}", p.name));
-        late.for_each(|text| notes.push(refusal(p.span, text)));
+        said_late(p, parsed.late, notes);
         proxy
     }
 
@@ -440,4 +440,10 @@ fn cookie(p: &Draft) -> Option<Cookie> {
         *key = p.dynamic_key.clone().unwrap_or_default();
     }
     Some(cookie)
+}
+
+/// What is wrong with filters of a proxy is said when all its lines are read.
+fn said_late(p: &Draft, late: Vec<String>, notes: &mut Diagnostics) {
+    let late = late.into_iter().map(|text| format!("Proxy {} : {text}", p.name));
+    late.for_each(|text| notes.push(refusal(p.span, text)));
 }

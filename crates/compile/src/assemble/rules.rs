@@ -27,6 +27,8 @@ pub(super) struct Parsed {
     pub ignore_persist: Vec<Condition>,
     pub filters: Vec<program::filter::Line>,
     pub traces: Vec<program::filter::Trace>,
+    /// There is a filter, be it one that needs no line.
+    pub filtered: bool,
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
@@ -188,6 +190,8 @@ impl<'g> Assembly<'g> {
         parse.stick(p, &mut out);
         parse.sets(p, &mut places, &mut out);
         parse.caches(p);
+        let unwritten = p.compression.is_some() || p.fcgi_app.is_some() || parse.names.caches.any();
+        out.filtered = unwritten || !p.filters.is_empty();
         self.rule_places = places;
         out
     }

@@ -131,6 +131,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
         state.change_admin(bits, 0, Mono::ZERO);
     }
     state.check_enabled.store(server.check, Relaxed);
+    state.checks_paused.store(server.disabled || server.check && found.unresolved, Relaxed);
     state.agent_enabled.store(server.agent, Relaxed);
     state.mapped.store(said.mapped, Relaxed);
     state.plain.store(said.plain, Relaxed);

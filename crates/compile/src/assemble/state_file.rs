@@ -322,6 +322,9 @@ fn checked(server: &Server, values: &[u64; NUMBERS.len()]) {
             enabled.store(false, Relaxed);
         }
     }
+    if server.check_enabled.load(Relaxed) && server.admin() & admin::MAINT != 0 {
+        server.checks_paused.store(true, Relaxed);
+    }
 }
 
 /// Where checks go that were given another port or address; the first thing that can't be ends it.

@@ -463,6 +463,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
+    let said = headers::counted(&stream.txn.res);
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
         stream.local_body = Some(body);
@@ -483,8 +484,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
         };
     }
     let chunked = chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding);
-    let framed = framed && !chunked;
-    let switched = stream.txn.res.status() == 101;
+    let (framed, switched) = (framed && !chunked, stream.txn.res.status() == 101);
     let head_only = head_only || response::is_bodiless(stream.txn.res.status());
     // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
@@ -514,7 +514,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.http.client_left {
         return Next::Close;
     }
-    count(stream, if head_only { 0 } else { body.len() }, chunked);
+    count(stream, said, if head_only { 0 } else { body.len() } + usize::from(chunked));
     let mut sent = deliver(stream, &out).await;
     if let Some(rest) = rest
         && sent.is_ok()
@@ -535,26 +535,23 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
 }
 
-/// Counts the bytes of an answer: they are sent, and received when a service said them in place of a server.
-/// What was no request has no stream that they could count for.
-fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
-    let size = headers::counted(&stream.txn.res) + body + usize::from(chunked);
+/// Counts the bytes of an answer: its head as it is sent, and as a service `said` it in place of a server,
+/// before the last rules, and those of its `body`. What was no request has no stream that they could count
+/// for.
+fn count(stream: &mut Stream<'_>, said: usize, body: usize) {
     // What a service said in vain has counted for what it said.
-    let instead = stream.service.is_some();
-    let received = stream.txn.down.received;
-    add(&mut stream.txn, size as u64);
-    if instead {
-        stream.txn.down.received = received;
-    }
+    let said = if stream.service.is_some() { 0 } else { said + body };
+    let sent = headers::counted(&stream.txn.res) + body;
+    add(&mut stream.txn, said as u64, sent as u64);
 }
 
-pub(super) fn add(txn: &mut model::Txn, size: u64) {
+pub(super) fn add(txn: &mut model::Txn, said: u64, sent: u64) {
     if txn.has_req {
-        txn.down.sent += size;
+        txn.down.sent += sent;
     }
     // What is kept in a cache counted when it was found.
     if txn.by_service.is_some() && txn.caching.hit.is_none() {
-        txn.down.received += size;
+        txn.down.received += said;
     }
 }
 

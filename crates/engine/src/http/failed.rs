@@ -58,8 +58,9 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
         }
         Event::ClientLeft => {
             losses::client_abort(stream);
-            if stream.client.socket.is_broken() {
-                // A client of a Unix socket ends its connection, too.
+            let filtered = back.filtered || stream.frontend().filtered;
+            if stream.client.socket.is_broken() && !filtered {
+                // A client of a Unix socket ends its connection, too, which filters keep from the counters.
                 losses::client_abort(stream);
             }
             stream.end(Cause::ClientAbort, Phase::Headers);

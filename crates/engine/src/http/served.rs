@@ -61,7 +61,8 @@ pub(super) async fn pieces(
             let source = if more { Source::Open } else { Source::Over };
             piece = filter::pass(chain, &piece, source).await;
         }
-        super::answer::add(&mut stream.txn, piece.len() as u64);
+        let size = piece.len() as u64;
+        super::answer::add(&mut stream.txn, size, size);
         if chunked {
             out.clear();
             chunks(&piece, most, &mut out);

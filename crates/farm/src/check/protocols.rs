@@ -112,27 +112,33 @@ fn packet(data: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(length).ok()?)
 }
 
-/// An AGENT-HELLO frame (SPOE.txt, section 3.2.5), and nothing behind it.
+/// The length of a frame's length, and of what stands before its payload: type, flags, numbers of stream and
+/// frame, which are zero.
+const SPOP_HEAD: [usize; 2] = [4, 11];
+
+/// An AGENT-HELLO frame (SPOE.txt, section 3.2.5). What it begins with is judged as soon as it is there, and
+/// what its length says is only waited for, as in HAProxy: all that came is its payload.
 fn spop(data: &[u8], over: bool) -> Judged {
     const MOST: usize = spop::CHECK_FRAME as usize;
     let broken = || invalid(Status::Invalid.message());
-    let (frame, taken) = match spop::frame(data, MOST) {
-        Ok(Some(found)) => found,
-        Ok(None) => return if over { broken() } else { Judged::Later },
-        Err(_) => return broken(),
-    };
-    if taken < data.len() || (frame.flags, frame.stream, frame.frame) != (spop::flag::FIN, 0, 0) {
+    let later = || if over { broken() } else { Judged::Later };
+    let [size, head] = SPOP_HEAD;
+    let Some((head, payload)) = data.split_at_checked(head) else { return later() };
+    let Some((length, [kind, flags @ .., 0, 0])) = head.split_at_checked(size) else { return broken() };
+    if flags != spop::flag::FIN.to_be_bytes() {
         return broken();
     }
-    match frame.kind {
-        spop::kind::AGENT_HELLO => match AgentHello::parse(frame.payload, MOST) {
+    let length = length.iter().fold(0usize, |length, b| length << 8 | usize::from(*b));
+    let judged = match *kind {
+        spop::kind::AGENT_HELLO => match AgentHello::parse(payload, MOST) {
             Ok(_) => Judged::Passed("SPOA server is ok".to_owned()),
             Err(status) => invalid(status.message()),
         },
         // A frame that says goodbye has nothing of a greeting.
         spop::kind::AGENT_DISCONNECT => invalid(Status::NoVersion.message()),
-        _ => broken(),
-    }
+        _ => return broken(),
+    };
+    if data.len() - size < length { later() } else { judged }
 }
 
 /// What is left to read of an answer; past its end there is nothing.
@@ -211,8 +217,13 @@ mod tests {
         assert_eq!(seen("07 76657273696f6e 08 03 312e30"), why("unsupported version"));
         assert_eq!(judge(Protocol::Spop, &spop_frame(0x64, &all), false), why("invalid frame received"));
         assert_eq!(judge(Protocol::Spop, b"HTTP/1.0 400 Bad", false), why("invalid frame received"));
+        assert_eq!(judge(Protocol::Spop, b"HTTP/1.0 4", false), Judged::Later);
         let whole = spop_frame(0x65, &all);
         assert_eq!(judge(Protocol::Spop, &whole[..whole.len() - 1], false), Judged::Later);
         assert_eq!(judge(Protocol::Spop, &whole[..4], true), why("invalid frame received"));
+        // A length is waited for, and no more than that.
+        let with_length = |n: u32| [&n.to_be_bytes(), &whole[4..]].concat();
+        assert_eq!(judge(Protocol::Spop, &with_length(1 << 31), false), Judged::Later);
+        assert_eq!(judge(Protocol::Spop, &with_length(3), false), Judged::Passed("SPOA server is ok".into()));
     }
 }

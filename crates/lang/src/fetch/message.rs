@@ -81,7 +81,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Hash of host and target, then the client's address.",
     ),
     req("url_ip", Type::Ipv4, url_ip, "IPv4 address of the host in the target."),
-    req("url_port", Type::Int, url_port, "Port in the target, 80 if none."),
+    req(
+        "url_port",
+        Type::Int,
+        url_port,
+        "Port behind the IPv4 address in the target, or that of its scheme.",
+    ),
 ];
 
 /// The request line, where it is kept.
@@ -124,12 +129,18 @@ fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
 }
 
 fn baseq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(without_star(target(env)?))]))
+    Ok(joined(env, &[first_value(host(env)?), from_slash(env)?]))
 }
 
-/// Host and whole target, hashed by `url32`.
+/// Host, the whole line of it, and whole target, hashed by `url32`.
 fn url_base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(without_star(target(env)?))]))
+    Ok(joined(env, &[host(env)?, from_slash(env)?]))
+}
+
+/// Path and query of the target, which without a path are none.
+fn from_slash<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    let target = uri::path_and_query(without_star(target(env)?));
+    Ok(if target.starts_with(b"/") { target } else { b"" })
 }
 
 fn first_value(list: &[u8]) -> &[u8] {
@@ -285,14 +296,43 @@ fn query<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
 }
 
 fn url_ip<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    let host = std::str::from_utf8(uri::host(target(env)?)).map_err(|_| Miss::None)?;
-    host.parse::<Ipv4Addr>().map(Value::Ipv4).map_err(|_| Miss::None)
+    let (address, _) = url_address(target(env)?).ok_or(Miss::None)?;
+    Ok(Value::Ipv4(address))
 }
 
 fn url_port<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    match uri::port(target(env)?) {
-        Some(port) => int(crate::sample::parse_int(port).ok_or(Miss::None)?),
-        None if !uri::host(target(env)?).is_empty() => int(80),
-        None => Err(Miss::None),
+    let (_, port) = url_address(target(env)?).ok_or(Miss::None)?;
+    int(u32::from(port))
+}
+
+/// The address that a URL names right behind `http://` or `https://`, and its port. A name has neither, as in
+/// HAProxy, and what follows the address does not matter but for a further dot.
+fn url_address(url: &[u8]) -> Option<(Ipv4Addr, u16)> {
+    let (scheme, mut rest) = url.split_at_checked(url.iter().position(|b| *b == b':')?)?;
+    let usual = match scheme {
+        s if s.eq_ignore_ascii_case(b"http") => 80,
+        s if s.eq_ignore_ascii_case(b"https") => 443,
+        _ => return None,
+    };
+    rest = rest.strip_prefix(b"://")?;
+    let mut octets = [0; 4];
+    for (at, octet) in octets.iter_mut().enumerate() {
+        if at > 0 {
+            rest = rest.strip_prefix(b".")?;
+        }
+        let (digits, behind) =
+            rest.split_at_checked(rest.iter().take_while(|b| b.is_ascii_digit()).count())?;
+        *octet = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        rest = behind;
     }
+    let port = match rest {
+        [b'.', ..] => return None,
+        // It is one of 16 bits, whatever stands there.
+        [b':', digits @ ..] => {
+            let digits = digits.iter().take_while(|b| b.is_ascii_digit());
+            digits.fold(0u16, |port, b| port.wrapping_mul(10).wrapping_add(u16::from(b - b'0')))
+        }
+        _ => usual,
+    };
+    Some((octets.into(), port))
 }
