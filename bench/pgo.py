@@ -100,6 +100,12 @@ def train(program, folder, profiles, seconds):
     finally:
         process.send_signal(signal.SIGUSR1)
         process.wait(30)
+    # Reading a configuration is a way that reloads take.
+    with open(f"{folder}/many", "w") as file:
+        file.write("defaults\n    mode http\n    timeout client 5s\n    timeout server 5s\n    timeout connect 1s\nfrontend f\n    bind 127.0.0.1:1\n")
+        file.write("".join(f"    use_backend b{n} if {{ path /p{n} }}\n" for n in range(2000)) + "    default_backend b0\n")
+        file.write("".join(f"backend b{n}\n    server s 127.0.0.1:2 check\n" for n in range(2000)))
+    subprocess.run([program, "-c", "-f", f"{folder}/many"], env={**os.environ, "LLVM_PROFILE_FILE": f"{profiles}/%p-%m.profraw"}, check=True)
 
 
 def build(target, flags, jobs):
