@@ -128,8 +128,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
 /// Whether the client may be sent to where `redir` says: it came with GET or HEAD, whatever rules made of it,
 /// and there is a path.
 fn can_go_elsewhere(stream: &Stream<'_>) -> bool {
-    let method = Method::from_bytes(stream.txn.line.method());
-    matches!(method, Method::Get | Method::Head)
+    matches!(stream.txn.first_method(), Method::Get | Method::Head)
         && !wire::uri::path_and_query(stream.txn.req.target()).is_empty()
 }
 

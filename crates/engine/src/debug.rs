@@ -62,16 +62,7 @@ pub fn answered(stream: &mut Stream<'_>) {
 #[inline]
 pub fn over(stream: &mut Stream<'_>) {
     if let Some(server) = stream.http.shown {
-        let served = server.is_some() || stream.service.is_some();
-        let [client, server] = numbers(stream);
-        let mut out = Vec::new();
-        for word in ["srvcls", "clicls", "closed"] {
-            if word != "srvcls" || served {
-                let _ =
-                    writeln!(out, "{}.{word}[{:04x}:{:04x}]", whose(stream), client as u16, server as u16);
-            }
-        }
-        say(&out);
+        tell_end(stream, server.is_some() || stream.service.is_some());
         stream.http.shown = None;
     }
 }
@@ -97,6 +88,16 @@ fn tell_client(stream: &mut Stream<'_>) {
     let [client, _] = numbers(stream);
     say(format!("{}.accept({listener:04x})={client:04x} from [{source}] ALPN={alpn}\n", whose(stream))
         .as_bytes());
+}
+
+/// `served`: a server or a service had a part in it.
+fn tell_end(stream: &Stream<'_>, served: bool) {
+    let [client, server] = numbers(stream).map(|number| number as u16);
+    let mut out = Vec::new();
+    for word in ["srvcls", "clicls", "closed"].into_iter().skip(usize::from(!served)) {
+        let _ = writeln!(out, "{}.{word}[{client:04x}:{server:04x}]", whose(stream));
+    }
+    say(&out);
 }
 
 fn tell_head(stream: &Stream<'_>, line: &[u8], heads: Heads<'_>) {

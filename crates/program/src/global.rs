@@ -125,7 +125,7 @@ impl Global {
     /// What heads of HTTP/1 may be like.
     pub fn head_limits(&self) -> wire::http1::Limits {
         wire::http1::Limits {
-            head: self.tune.bufsize.saturating_sub(self.tune.maxrewrite),
+            head: self.tune.most_read(),
             fields: self.tune.maxhdr,
             any_payload: self.h1_any_payload,
             insecure_coding: self.h1_keep_insecure_te,
@@ -326,6 +326,14 @@ pub enum H2Log {
     /// What ends a stream, too.
     #[default]
     Stream,
+}
+
+impl Tune {
+    /// Most bytes of a buffer that what is read may take: `tune.maxrewrite` of `tune.bufsize` stay free for
+    /// what rules add.
+    pub fn most_read(&self) -> usize {
+        self.bufsize.saturating_sub(self.maxrewrite)
+    }
 }
 
 impl Default for Tune {

@@ -474,9 +474,7 @@ pub fn h1_open(r: &Row<'_>) -> Value {
         return h1_figure(r, |c| &c.open_connections);
     }
     let each = |s: &model::Server| u64::from(s.conns.used()) + u64::from(s.conns.idle());
-    let all: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| each(&s.state)).sum();
-    let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_connections);
-    Value::U64(all.saturating_sub(h2))
+    over_http1(r, each, |h2| &h2.open_connections)
 }
 
 /// Requests with HTTP/1 that are being read or served; of a backend those on connections that are used.
@@ -484,10 +482,13 @@ pub fn h1_open_streams(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_streams);
     }
-    let served = |s: &Server| u64::from(s.state.served.load(Relaxed));
-    let served: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| served(&s)).sum();
-    let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_streams);
-    Value::U64(served.saturating_sub(h2))
+    over_http1(r, |s| u64::from(s.served.load(Relaxed)), |h2| &h2.open_streams)
+}
+
+/// What the servers of a backend have in all, less what FastCGI and HTTP/2 have of it.
+fn over_http1(r: &Row<'_>, each: fn(&model::Server) -> u64, h2: fn(&H2Counters) -> &Counter) -> Value {
+    let all: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| each(&s.state)).sum();
+    Value::U64(all.saturating_sub(r.proxy.state.back.counters.sum(|c| h2(&c.h2))))
 }
 
 /// Connections with HTTP/1 so far.

@@ -196,9 +196,8 @@ fn speak(stream: &mut Stream<'_>, aim: &Aim<'_>, connection: Idle) -> bool {
     let tune = &worker.shared.program.global.tune;
     let mux = match &proxy.fcgi {
         Some(fcgi) if speaks == Speaks::Fcgi => {
-            let held = tune.bufsize.saturating_sub(tune.maxrewrite);
-            let setup =
-                Setup { app: fcgi.app.clone(), most: tune.bufsize, held, errors: errors(&worker, fcgi) };
+            let (most, held) = (tune.bufsize, tune.most_read());
+            let setup = Setup { app: fcgi.app.clone(), most, held, errors: errors(&worker, fcgi) };
             mux::fcgi::start(socket, setup, owner, seat, session)
         }
         _ => {

@@ -463,7 +463,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
-    let said = headers::counted(&stream.txn.res);
+    let head_said = headers::counted(&stream.txn.res);
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
         stream.local_body = Some(body);
@@ -514,7 +514,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.http.client_left {
         return Next::Close;
     }
-    count(stream, said, if head_only { 0 } else { body.len() } + usize::from(chunked));
+    count(stream, head_said, if head_only { 0 } else { body.len() } + usize::from(chunked));
     let mut sent = deliver(stream, &out).await;
     if let Some(rest) = rest
         && sent.is_ok()
@@ -535,12 +535,12 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
 }
 
-/// Counts the bytes of an answer: its head as it is sent, and as a service `said` it in place of a server,
-/// before the last rules, and those of its `body`. What was no request has no stream that they could count
-/// for.
-fn count(stream: &mut Stream<'_>, said: usize, body: usize) {
+/// Counts the bytes of an answer: its head as it is sent, and as a service said it in place of a server,
+/// before the last rules (`head_said`), and those of its `body`. What was no request has no stream that they
+/// could count for.
+fn count(stream: &mut Stream<'_>, head_said: usize, body: usize) {
     // What a service said in vain has counted for what it said.
-    let said = if stream.service.is_some() { 0 } else { said + body };
+    let said = if stream.service.is_some() { 0 } else { head_said + body };
     let sent = headers::counted(&stream.txn.res) + body;
     add(&mut stream.txn, said as u64, sent as u64);
 }

@@ -291,10 +291,7 @@ fn chunk_line(length: usize, room: &mut [u8; 20]) -> &[u8] {
 
 /// What stands behind the last chunk.
 fn trailers<'e>(stream: &Stream<'_>, kept: &'e [u8]) -> &'e [u8] {
-    match kept {
-        trailers if !trailers.is_empty() && !stream.frontend().options.drop_response_trailers => trailers,
-        _ => b"\r\n",
-    }
+    if kept.is_empty() || stream.frontend().options.drop_response_trailers { b"\r\n" } else { kept }
 }
 
 /// Sends a body through filters, piece by piece: between two of them the worker's other tasks have their

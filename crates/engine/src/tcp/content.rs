@@ -227,8 +227,7 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
 
 /// How much of a direction rules are shown: what `tune.maxrewrite` reserves stays free.
 pub(super) fn most(program: &program::Program) -> usize {
-    let tune = &program.global.tune;
-    tune.bufsize.saturating_sub(tune.maxrewrite).max(1)
+    program.global.tune.most_read().max(1)
 }
 
 /// Waits for more of what the client sends; whether it came before the deadline, and before the client was

@@ -105,7 +105,7 @@ impl Contact {
         let tune = &program.global.tune;
         let mux = match (proto, &proxy.fcgi) {
             (Proto::Fcgi, Some(fcgi)) => {
-                let (most, held) = (tune.bufsize, tune.bufsize.saturating_sub(tune.maxrewrite));
+                let (most, held) = (tune.bufsize, tune.most_read());
                 let setup = mux::fcgi::Setup { app: fcgi.app.clone(), most, held, errors: None };
                 mux::fcgi::start(socket, setup, owner, None, 0)
             }

@@ -64,7 +64,7 @@ fn side(tune: &Tune, side: &H2Side) -> Limits {
         frames_at_once: side.frames_at_once,
         glitches: side.glitches,
         spared_below: tune.glitches.cpu,
-        list: tune.bufsize.saturating_sub(tune.maxrewrite),
+        list: tune.most_read(),
         fields: tune.maxhdr,
         ..defaults
     }
