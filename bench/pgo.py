@@ -9,8 +9,9 @@ and openssl. What it saves is in bench/README.md.
 """
 import argparse, glob, os, shutil, signal, subprocess, sys, tempfile
 
-import beside  # It says where the next one is.
+import beside  # It says where `ports` is.
 import ports
+from instructions import LOADS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ORIGIN = """
@@ -27,24 +28,12 @@ KINDS = {
     "many": ("", ["--h1", "-c200"], "/s"),
     "close": ("    option httpclose\n", ["--h1", "-c500", "-n500"], "/s"),
     "large": ("", ["--h1", "-c8"], "/large"),
-    "log": ("    log 127.0.0.1:{log} local0\n    option httplog\n    capture request header Host len 32\n", ["--h1", "-c20"], "/s"),
-    "rules": ("""    acl api path_beg /api/ /v1/
-    acl robot hdr_sub(user-agent) -i sqlmap nikto masscan
-    acl inside src 10.0.0.0/8 192.168.0.0/16
-    http-request deny if robot
-    http-request set-header X-Forwarded-Proto http
-    http-request set-header X-Request-Id %[rand,hex]
-    http-request del-header X-Internal unless inside
-    http-request set-header X-Kind %[req.hdr(host),lower,map_str({folder}/map,none)]
+    "log": (LOADS["log"], ["--h1", "-c20"], "/s"),
+    "rules": (LOADS["rules"] + """    http-request set-header X-Host %[req.hdr(host),lower,map_str({folder}/map,none)]
     http-request set-var(txn.a) path,field(2,/)
-    option forwardfor
-    http-response set-header Strict-Transport-Security max-age=31536000 if {{ var(txn.a) -m found }}
-    http-response del-header Server
+    http-response set-header X-First %[var(txn.a)] if {{ var(txn.a) -m found }}
 """, ["--h1", "-c20", "-Hcookie: a=b; c=d"], "/api/v1/s?x=1"),
-    "stick": ("""    stick-table type ip size 100k expire 60s store conn_cur,http_req_rate(10s),bytes_out_rate(60s)
-    http-request track-sc0 src
-    http-request deny deny_status 429 if {{ sc_http_req_rate(0) gt 100000000 }}
-""", ["--h1", "-c20"], "/s"),
+    "stick": (LOADS["stick"].replace("{", "{{").replace("}", "}}"), ["--h1", "-c20"], "/s"),
     "cookie": ("    cookie SRV insert indirect nocache\n    balance leastconn\n", ["--h1", "-c20", "-Hcookie: SRV=s"], "/s"),
     "return": ("    http-request return status 200 content-type text/plain string hello\n", ["--h1", "-c20"], "/s"),
     "gzip": ("    filter compression\n    compression algo gzip\n    compression type text/html\n", ["--h1", "-c8", "-Haccept-encoding: gzip"], "/text"),

@@ -199,6 +199,16 @@ def printed(command):
     return (process, f"127.0.0.1:{int(line)}") if line.strip() else None
 
 
+def once_there(process, path):
+    """A server that makes its socket."""
+    for _ in range(100):
+        if os.path.exists(path):
+            return process, path
+        time.sleep(0.05)
+    process.kill()
+    return None
+
+
 def php(folder):
     programs = sorted(glob.glob("/usr/sbin/php-fpm*"))
     if not programs:
@@ -209,12 +219,7 @@ def php(folder):
                    "php_admin_value[output_buffering] = 4096\nphp_admin_flag[enable_post_data_reading] = off\n")
     command = [programs[-1], "-F", "-R", "-y", f"{folder}/fpm.conf"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(100):
-        if os.path.exists(f"{folder}/fpm.sock"):
-            return process, f"{folder}/fpm.sock"
-        time.sleep(0.05)
-    process.kill()
-    return None
+    return once_there(process, f"{folder}/fpm.sock")
 
 
 def fcgiwrap(folder):
@@ -226,12 +231,7 @@ def fcgiwrap(folder):
     os.chmod(f"{folder}/a.php", 0o755)
     process = subprocess.Popen([program, "-c", "4", "-s", f"unix:{folder}/wrap.sock"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    for _ in range(100):
-        if os.path.exists(f"{folder}/wrap.sock"):
-            return process, f"{folder}/wrap.sock"
-        time.sleep(0.05)
-    process.kill()
-    return None
+    return once_there(process, f"{folder}/wrap.sock")
 
 
 def flup(folder):
