@@ -6,8 +6,8 @@
 //! is asked for and was not written down is not there.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::io::{self, Cursor, Read};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Cursor, Read, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 
@@ -25,25 +25,75 @@ pub enum Kind {
     Other,
 }
 
-/// Answers, by what was asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What may be asked; the byte that stands for it where answers travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+enum Asked {
+    Content,
+    Kind,
+    Names,
+    Addresses,
+}
+
+/// No more answers follow.
+const END: u8 = u8::MAX;
+
+/// The most bytes of a name, and of an answer.
+const LONGEST: (u64, u64) = (1 << 20, 1 << 36);
+
+type Key = (u8, String);
+type Answer = Result<Vec<u8>, i32>;
+
+/// Answers that somebody else wrote down: those that are known, and where more come from.
+#[derive(Default)]
 pub struct Record {
-    files: HashMap<String, Result<Vec<u8>, i32>>,
-    kinds: HashMap<String, Result<u8, i32>>,
-    folders: HashMap<String, Result<Vec<u8>, i32>>,
-    hosts: HashMap<String, Result<Vec<u8>, i32>>,
+    known: HashMap<Key, Answer>,
+    more: Option<Box<dyn Read>>,
+    broken: Option<io::Error>,
 }
 
 impl Record {
+    /// What [`record`] writes at the other end. It is waited for whatever is asked and did not come yet.
+    pub fn arriving(from: impl Read + 'static) -> Record {
+        Record { more: Some(Box::new(from)), ..Record::default() }
+    }
+
     /// Writes down what a file holds.
     pub fn put(&mut self, path: &str, content: Vec<u8>) {
-        self.files.insert(path.to_owned(), Ok(content));
+        self.known.insert((Asked::Content as u8, path.to_owned()), Ok(content));
     }
+
+    /// One more answer; `false`: that was the last.
+    fn receive(&mut self) -> bool {
+        let Some(from) = &mut self.more else { return false };
+        match receive(from) {
+            Ok(Some((key, answer))) => {
+                self.known.insert(key, answer);
+                return true;
+            }
+            Ok(None) => {}
+            Err(e) => self.broken = Some(e),
+        }
+        self.more = None;
+        false
+    }
+
+    fn answer(&mut self, key: &Key) -> Answer {
+        while !self.known.contains_key(key) && self.receive() {}
+        self.known.get(key).cloned().unwrap_or(Err(NOT_THERE))
+    }
+}
+
+/// Where answers are written down, each once.
+struct Notes {
+    to: Box<dyn Write>,
+    told: HashSet<Key>,
+    failed: io::Result<()>,
 }
 
 enum Source {
     System,
-    Recording(Record),
+    Recording(Notes),
     Recorded(Record),
 }
 
@@ -51,17 +101,20 @@ thread_local! {
     static SOURCE: RefCell<Source> = const { RefCell::new(Source::System) };
 }
 
-/// From now on what this thread asks for is written down.
-pub fn record() {
-    SOURCE.set(Source::Recording(Record::default()));
+/// From now on what this thread asks for is written down, each answer at once, so that whoever has
+/// [`Record::arriving`] of it can begin.
+pub fn record(to: impl Write + 'static) {
+    SOURCE.set(Source::Recording(Notes { to: Box::new(to), told: HashSet::new(), failed: Ok(()) }));
 }
 
-/// What was written down since [`record`]; nothing more is.
-pub fn recorded() -> Record {
-    match SOURCE.replace(Source::System) {
-        Source::Recording(record) => record,
-        Source::System | Source::Recorded(_) => Record::default(),
-    }
+/// Nothing more is written down, which is said there.
+///
+/// # Errors
+/// Why not all could be written.
+pub fn recorded() -> io::Result<()> {
+    let Source::Recording(mut notes) = SOURCE.replace(Source::System) else { return Ok(()) };
+    notes.failed?;
+    notes.to.write_all(&[END])
 }
 
 /// From now on this thread is answered from what was written down.
@@ -69,9 +122,14 @@ pub fn replay(record: Record) {
     SOURCE.set(Source::Recorded(record));
 }
 
-/// From now on this thread is answered by the system.
-pub fn live() {
-    SOURCE.set(Source::System);
+/// From now on this thread is answered by the system. What else was written down is received to its end.
+///
+/// # Errors
+/// Why it did not come whole.
+pub fn live() -> io::Result<()> {
+    let Source::Recorded(mut record) = SOURCE.replace(Source::System) else { return Ok(()) };
+    while record.receive() {}
+    record.broken.map_or(Ok(()), Err)
 }
 
 /// Whether this thread is answered from what was written down.
@@ -79,26 +137,71 @@ pub fn is_replayed() -> bool {
     SOURCE.with_borrow(|source| matches!(source, Source::Recorded(_)))
 }
 
-type Table<T> = HashMap<String, Result<T, i32>>;
-
-fn ask<T: Clone>(
-    key: &str,
-    table: fn(&mut Record) -> &mut Table<T>,
-    live: impl FnOnce() -> io::Result<T>,
-) -> io::Result<T> {
+fn ask(asked: Asked, key: &str, live: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
     SOURCE.with_borrow_mut(|source| match source {
         Source::System => live(),
-        Source::Recording(record) => {
+        Source::Recording(notes) => {
             let answer = live();
-            let told = answer.as_ref().map(T::clone).map_err(|e| e.raw_os_error().unwrap_or(NOT_THERE));
-            table(record).insert(key.to_owned(), told);
+            let key = (asked as u8, key.to_owned());
+            if notes.failed.is_ok() && !notes.told.contains(&key) {
+                let told = answer.as_deref().map_err(|e| e.raw_os_error().unwrap_or(NOT_THERE));
+                notes.failed = send(&mut notes.to, &key, told);
+                notes.told.insert(key);
+            }
             answer
         }
         Source::Recorded(record) => {
-            let known = table(record).get(key).cloned().unwrap_or(Err(NOT_THERE));
-            known.map_err(io::Error::from_raw_os_error)
+            record.answer(&(asked as u8, key.to_owned())).map_err(io::Error::from_raw_os_error)
         }
     })
+}
+
+/// An answer as bytes: what was asked, whether it failed, the lengths of name and answer, both of them.
+fn send(to: &mut dyn Write, (asked, name): &Key, answer: Result<&[u8], i32>) -> io::Result<()> {
+    let number;
+    let (mark, content) = match answer {
+        Ok(content) => (0, content),
+        Err(e) => {
+            number = e.to_le_bytes();
+            (1, &number[..])
+        }
+    };
+    let lengths = [name.len() as u64, content.len() as u64].map(u64::to_le_bytes);
+    to.write_all(&[&[*asked, mark][..], lengths.as_flattened(), name.as_bytes()].concat())?;
+    to.write_all(content)
+}
+
+/// The next of them; `None`: there are no more.
+fn receive(from: &mut dyn Read) -> io::Result<Option<(Key, Answer)>> {
+    let mut asked = [0];
+    from.read_exact(&mut asked)?;
+    if asked == [END] {
+        return Ok(None);
+    }
+    let (mut mark, mut lengths) = ([0], [[0; 8]; 2]);
+    from.read_exact(&mut mark)?;
+    from.read_exact(lengths.as_flattened_mut())?;
+    let [name, content] = lengths.map(u64::from_le_bytes);
+    if name > LONGEST.0 || content > LONGEST.1 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let name = String::from_utf8(exactly(from, name)?).map_err(|_| io::ErrorKind::InvalidData)?;
+    let content = exactly(from, content)?;
+    let answer = match (mark, content.as_slice().try_into()) {
+        ([0], _) => Ok(content),
+        (_, Ok(number)) => Err(i32::from_le_bytes(number)),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    Ok(Some(((asked[0], name), answer)))
+}
+
+fn exactly(from: &mut dyn Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok(bytes),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 fn name(path: &Path) -> String {
@@ -111,7 +214,7 @@ fn name(path: &Path) -> String {
 /// What the system says.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
-    ask(&name(path), |r| &mut r.files, || std::fs::read(path))
+    ask(Asked::Content, &name(path), || std::fs::read(path))
 }
 
 /// The content of a file of text.
@@ -141,17 +244,13 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Box<dyn Read>> {
 /// What the system says.
 pub fn kind(path: impl AsRef<Path>) -> io::Result<Kind> {
     let path = path.as_ref();
-    let found = ask(
-        &name(path),
-        |r| &mut r.kinds,
-        || {
-            let what = std::fs::metadata(path)?;
-            Ok(if what.is_file() { 0 } else { 1 + u8::from(!what.is_dir()) })
-        },
-    );
-    Ok(match found? {
-        0 => Kind::File,
-        1 => Kind::Folder,
+    let found = ask(Asked::Kind, &name(path), || {
+        let what = std::fs::metadata(path)?;
+        Ok(vec![if what.is_file() { 0 } else { 1 + u8::from(!what.is_dir()) }])
+    });
+    Ok(match found?.as_slice() {
+        [0] => Kind::File,
+        [1] => Kind::Folder,
         _ => Kind::Other,
     })
 }
@@ -177,103 +276,26 @@ pub fn exists(path: impl AsRef<Path>) -> bool {
 /// What the system says.
 pub fn names(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
     let path = path.as_ref();
-    let joined = ask(
-        &name(path),
-        |r| &mut r.folders,
-        || {
-            let mut names = Vec::new();
-            for entry in std::fs::read_dir(path)? {
-                names.extend(entry?.file_name().into_string().ok());
-            }
-            Ok(names.join("\0").into_bytes())
-        },
-    );
+    let joined = ask(Asked::Names, &name(path), || {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names.join("\0").into_bytes())
+    });
     let joined = String::from_utf8(joined?).unwrap_or_default();
     Ok(joined.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
 /// The addresses of a host, as the system's resolver orders them.
 pub fn addresses(host: &str) -> Vec<IpAddr> {
-    let found = ask(
-        host,
-        |r| &mut r.hosts,
-        || {
-            let found = (host, 0u16).to_socket_addrs()?;
-            let texts: Vec<String> = found.map(|a| a.ip().to_string()).collect();
-            Ok(texts.join(" ").into_bytes())
-        },
-    );
+    let found = ask(Asked::Addresses, host, || {
+        let found = (host, 0u16).to_socket_addrs()?;
+        let texts: Vec<String> = found.map(|a| a.ip().to_string()).collect();
+        Ok(texts.join(" ").into_bytes())
+    });
     let text = String::from_utf8(found.unwrap_or_default()).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|ip| ip.parse().ok()).collect()
-}
-
-impl Record {
-    /// The record as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        encode(&mut out, &self.files, Vec::clone);
-        encode(&mut out, &self.kinds, |kind| vec![*kind]);
-        encode(&mut out, &self.folders, Vec::clone);
-        encode(&mut out, &self.hosts, Vec::clone);
-        out
-    }
-
-    /// The record of these bytes; `None`: they are none.
-    pub fn decode(bytes: &[u8]) -> Option<Record> {
-        let rest = &mut &*bytes;
-        let record = Record {
-            files: decode(rest, |bytes| Some(bytes.to_vec()))?,
-            kinds: decode(rest, |bytes| bytes.first().copied())?,
-            folders: decode(rest, |bytes| Some(bytes.to_vec()))?,
-            hosts: decode(rest, |bytes| Some(bytes.to_vec()))?,
-        };
-        rest.is_empty().then_some(record)
-    }
-}
-
-fn encode<T>(out: &mut Vec<u8>, table: &Table<T>, bytes: fn(&T) -> Vec<u8>) {
-    out.extend_from_slice(&(table.len() as u64).to_le_bytes());
-    for (key, answer) in table {
-        let (mark, content) = match answer {
-            Ok(value) => (0, bytes(value)),
-            Err(number) => (1, number.to_le_bytes().to_vec()),
-        };
-        out.push(mark);
-        for piece in [key.as_bytes(), &content] {
-            out.extend_from_slice(&(piece.len() as u64).to_le_bytes());
-            out.extend_from_slice(piece);
-        }
-    }
-}
-
-fn number(rest: &mut &[u8]) -> Option<usize> {
-    let (number, behind) = rest.split_first_chunk::<8>()?;
-    *rest = behind;
-    usize::try_from(u64::from_le_bytes(*number)).ok()
-}
-
-fn piece<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = number(rest)?;
-    let (piece, behind) = rest.split_at_checked(length)?;
-    *rest = behind;
-    Some(piece)
-}
-
-fn decode<T>(rest: &mut &[u8], value: fn(&[u8]) -> Option<T>) -> Option<Table<T>> {
-    let count = number(rest)?;
-    let mut table = HashMap::new();
-    for _ in 0..count {
-        let (mark, behind) = rest.split_first()?;
-        *rest = behind;
-        let key = String::from_utf8(piece(rest)?.to_vec()).ok()?;
-        let content = piece(rest)?;
-        let answer = match mark {
-            0 => Ok(value(content)?),
-            _ => Err(i32::from_le_bytes(content.try_into().ok()?)),
-        };
-        table.insert(key, answer);
-    }
-    Some(table)
 }
 
 #[cfg(test)]
@@ -286,28 +308,55 @@ mod tests {
         std::fs::create_dir_all(folder.join("sub")).unwrap();
         let file = folder.join("file");
         std::fs::write(&file, b"text").unwrap();
-        record();
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        record(writer);
+        assert_eq!(read(&file).unwrap(), b"text");
         assert_eq!(read(&file).unwrap(), b"text");
         assert!(is_folder(folder.join("sub")) && read(folder.join("none")).is_err());
         let there = names(&folder).unwrap();
         assert_eq!(addresses("127.0.0.1"), ["127.0.0.1".parse::<IpAddr>().unwrap()]);
-        let bytes = recorded().encode();
+        recorded().unwrap();
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(read(&file).is_err());
-        replay(Record::decode(&bytes).unwrap());
+        // Asked in another order, and not for everything.
+        replay(Record::arriving(Cursor::new(bytes.clone())));
         assert!(is_replayed());
+        assert!(is_folder(folder.join("sub")));
         assert_eq!(read_to_string(&file).unwrap(), "text");
         let mut pieces = String::new();
         open(&file).unwrap().read_to_string(&mut pieces).unwrap();
         assert_eq!((&*pieces, names(&folder).unwrap()), ("text", there));
-        assert!(is_folder(folder.join("sub")) && !exists("/"));
         let missing = read(folder.join("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-        assert_eq!(addresses("127.0.0.1").len(), 1);
-        live();
+        live().unwrap();
         assert!(exists("/"));
+        replay(Record::arriving(Cursor::new(bytes.clone())));
+        assert!(!exists("/"));
+        assert_eq!(addresses("127.0.0.1").len(), 1);
+        live().unwrap();
         for cut in 0..bytes.len() {
-            assert_eq!(Record::decode(&bytes[..cut]), None);
+            replay(Record::arriving(Cursor::new(bytes[..cut].to_vec())));
+            assert!(live().is_err(), "{cut} of {}", bytes.len());
         }
+    }
+
+    #[test]
+    fn an_answer_is_there_before_the_last() {
+        let (to, from) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (had, hears) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            replay(Record::arriving(from));
+            assert!(is_folder("/"));
+            had.send(()).unwrap();
+            assert!(!is_folder("/none"));
+            live().unwrap();
+        });
+        record(to);
+        assert!(is_folder("/"));
+        hears.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        recorded().unwrap();
+        other.join().unwrap();
     }
 }

@@ -58,7 +58,8 @@ pub fn states(data: &[u8]) {
     let reading = syntax::read(vec![source], Environment::new(), grammar);
     let options = Options::default();
     let outcome = compile(reading, &Registry::standard(), Arc::new(World::new(1)), &options);
-    base::outside::live();
+    // There is nothing more to receive.
+    let _ = base::outside::live();
     let program = outcome.program.expect("no file of states makes a configuration wrong");
     for proxy in program.proxies.beginning() {
         for server in proxy.servers.beginning() {

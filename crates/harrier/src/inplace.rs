@@ -13,7 +13,7 @@ mod fixed;
 mod told;
 mod way;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -35,18 +35,18 @@ use supervisor::line::{Word, WorkerEnd};
 use way::Way;
 pub use way::{Bound, forwarding, receiving};
 
-/// How much the thread gives way to the workers.
-const NICE: i8 = 10;
+/// How much whoever reads a configuration again gives way to the workers.
+pub const NICE: i8 = 10;
 
 /// How long the configuration before is kept for those who are about to let go of it, so that it is this
 /// thread that frees its memory.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long the reader of a master may take for a step.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the reader of a master may take for a step, as names of hosts that nobody answers for.
+const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The most bytes that a configuration and its files have.
-const MOST: u64 = 1 << 36;
+/// The most bytes that are told of what is wrong with a configuration.
+const MOST: u64 = 1 << 24;
 
 /// Who waits for the outcome.
 type Done = Box<dyn FnOnce(Reloaded) + Send>;
@@ -95,7 +95,8 @@ impl Reloader for Again {
         let inner = self.0.clone();
         inner.begin(done, move |inner, shared, peers| {
             let mut way = Way::Near(Bound::default());
-            let prepared = prepare(shared, &inner.args, &mut way);
+            let read = read(shared, &inner.args);
+            let prepared = read.and_then(|read| prepare(shared, read, &inner.args, &mut way));
             finish(prepared, &mut way, shared, peers, check)
         });
     }
@@ -122,11 +123,11 @@ impl Reloader for Again {
 
 /// A stream that blocks, but not for ever.
 trait Blocking: Sized {
-    fn blocking(self) -> std::io::Result<Self>;
+    fn blocking(self) -> io::Result<Self>;
 }
 
 impl Blocking for UnixStream {
-    fn blocking(self) -> std::io::Result<UnixStream> {
+    fn blocking(self) -> io::Result<UnixStream> {
         self.set_nonblocking(false)?;
         self.set_read_timeout(Some(PATIENCE))?;
         self.set_write_timeout(Some(PATIENCE))?;
@@ -199,41 +200,45 @@ impl Drop for Turn {
     }
 }
 
-/// A configuration that a master's child has read.
-fn far(inner: &Inner, mut line: UnixStream, shared: &Arc<Shared>, peers: &Peers) -> Outcome {
-    let (mark, bytes) = match receive(&mut line) {
-        Ok(received) => received,
-        Err(e) => return refused(&format!("The master does not answer: {}.", say::reason(&e))),
-    };
-    if mark == 2 {
-        return Outcome::Refused(String::from_utf8_lossy(&bytes).into_owned());
+/// A configuration that a master's child reads meanwhile. What is wrong with it is what that one says: it may
+/// not have read all that this process would have asked for.
+fn far(inner: &Inner, line: UnixStream, shared: &Arc<Shared>, peers: &Peers) -> Outcome {
+    let silent = |e: &io::Error| refused(&format!("The master does not answer: {}.", say::reason(e)));
+    match (&line).write_all(b"go\n").and_then(|()| line.try_clone()) {
+        Ok(line) => outside::replay(outside::Record::arriving(line)),
+        Err(e) => return silent(&e),
     }
-    let Some(record) = outside::Record::decode(&bytes) else {
-        return refused("What the master sent is no configuration.");
-    };
-    drop(bytes);
-    outside::replay(record);
+    let mut reader = line.try_clone();
     let mut way = Way::Far(line);
-    let prepared = prepare(shared, &inner.args, &mut way);
-    outside::live();
-    finish(prepared, &mut way, shared, peers, mark == 1)
+    let read = read(shared, &inner.args);
+    let verdict = outside::live().and_then(|()| verdict(reader.as_mut().map_err(|e| e.kind())?));
+    let check = match verdict {
+        Ok(Verdict::Fits { check }) => check,
+        Ok(Verdict::Wrong(text)) => return Outcome::Refused(text),
+        Err(e) => return silent(&e),
+    };
+    let prepared = read.and_then(|renewed| prepare(shared, renewed, &inner.args, &mut way));
+    finish(prepared, &mut way, shared, peers, check)
 }
 
-fn receive(line: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
-    line.write_all(b"go\n")?;
+/// What the master's child found.
+enum Verdict {
+    /// It may be adopted, unless it is only to be checked.
+    Fits { check: bool },
+    /// Why it may not.
+    Wrong(String),
+}
+
+fn verdict(line: &mut UnixStream) -> io::Result<Verdict> {
     let (mut mark, mut length) = ([0], [0; 8]);
     line.read_exact(&mut mark)?;
+    if mark != [2] {
+        return Ok(Verdict::Fits { check: mark == [1] });
+    }
     line.read_exact(&mut length)?;
-    let length = u64::from_le_bytes(length);
-    if length > MOST {
-        return Err(std::io::ErrorKind::InvalidData.into());
-    }
-    let mut bytes = Vec::new();
-    line.take(length).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 == length {
-        true => Ok((mark[0], bytes)),
-        false => Err(std::io::ErrorKind::UnexpectedEof.into()),
-    }
+    let mut text = Vec::new();
+    line.take(u64::from_le_bytes(length).min(MOST)).read_to_end(&mut text)?;
+    Ok(Verdict::Wrong(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// All that can fail has been done.
@@ -245,12 +250,15 @@ struct Ready {
     scripts: Option<Arc<lua::Loaded>>,
 }
 
-fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome> {
+fn read(shared: &Shared, args: &Args) -> Result<Renewed, Outcome> {
     if shared.program.world.process.is_to_stop() {
         return Err(refused("The process stops."));
     }
-    let read = config::again(args, Some(&shared.program));
-    let Renewed { mut program, mut text, workers, scripts } = read.map_err(Outcome::Refused)?;
+    config::again(args, Some(&shared.program)).map_err(Outcome::Refused)
+}
+
+fn prepare(shared: &Shared, read: Renewed, args: &Args, way: &mut Way) -> Result<Ready, Outcome> {
+    let Renewed { mut program, mut text, workers, scripts } = read;
     let mut fixed = fixed::differences(&shared.program, &program);
     if workers != shared.program.world.workers {
         fixed.push("'nbthread'".to_owned());

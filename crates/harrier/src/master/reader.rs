@@ -1,13 +1,13 @@
 //! Reading a configuration for a worker that can't: it may sit in a chroot, under another user.
 //!
 //! A child of the master, which has its root and its rights, reads the files and writes down what it read
-//! ([`base::outside`]). The worker gets that, compiles it once more, against what is alive there, and asks
-//! for the sockets that it has not got. It may only ask for those that the configuration names, by their
-//! place in it.
+//! ([`base::outside`]). The worker gets that piece by piece and compiles it beside the child, against what
+//! is alive there; then it asks for the sockets that it has not got. It may only ask for those that the
+//! configuration names, by their place in it, which the child knows because it compiles, too.
 //!
 //! ```text
 //! child: _adopt LF          worker: go LF
-//! child: check (0, 1; 2: it is wrong, and why), eight bytes of length, the record
+//! child: what it reads, while it reads it; 0 | 1 (check) | 2, eight bytes of length, what is wrong
 //! worker: front P B LF | streams S B LF | datagrams S B LF | cli N LF | log N LF
 //!                           child: 1 with a descriptor | 0, two bytes of length, why not
 //! worker: begin LF          child: 1: the sockets listen from now on | 0, two bytes of length, why not
@@ -33,13 +33,14 @@ use crate::{say, sockets};
 /// The word that begins it, which clients of the master may not say.
 pub const CALL: &str = "_adopt";
 
-/// How long the worker may take for a step. It compiles at a low priority in one of them. Once it has begun
-/// to adopt the configuration there is no way back, and it is waited for to its end.
+/// How long the worker may take for a step. Once it has begun to adopt a configuration there is no way back,
+/// and it is waited for to its end.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Reads, talks to the worker at the end of `line`, and tells on `report` what became of it.
 pub fn run(args: &Args, line: &OwnedFd, report: &OwnedFd, check: bool) -> ! {
     let _ = sys::end_with_parent();
+    let _ = sys::set_priority(inplace::NICE);
     let told = talk(args, line, check).unwrap_or_else(|e| {
         let text = format!("The worker does not answer: {}.", say::reason(&e));
         b"R".iter().copied().chain(say::plain("[ALERT]", &text).into_bytes()).collect()
@@ -51,9 +52,6 @@ pub fn run(args: &Args, line: &OwnedFd, report: &OwnedFd, check: bool) -> ! {
 }
 
 fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
-    outside::record();
-    let read = config::again(args, None);
-    let record = outside::recorded();
     let (mut stream, theirs) = UnixStream::pair()?;
     sys::send_fds(line.as_fd(), &[0], &[theirs.as_fd()])?;
     drop(theirs);
@@ -62,14 +60,15 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
     stream.write_all(ADOPT)?;
     let mut go = [0; 3];
     stream.read_exact(&mut go)?;
-    let (mark, bytes) = match &read {
-        Ok(_) => (u8::from(check), record.encode()),
-        Err(text) => (2, text.clone().into_bytes()),
-    };
-    stream.write_all(&[mark])?;
-    stream.write_all(&(bytes.len() as u64).to_le_bytes())?;
-    stream.write_all(&bytes)?;
-    drop((bytes, record));
+    outside::record(stream.try_clone()?);
+    let read = config::again(args, None);
+    outside::recorded()?;
+    match &read {
+        Ok(_) => stream.write_all(&[u8::from(check)])?,
+        Err(text) => {
+            stream.write_all(&[&[2][..], &(text.len() as u64).to_le_bytes(), text.as_bytes()].concat())?;
+        }
+    }
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut bound = Bound::default();
     let mut wish = String::new();
