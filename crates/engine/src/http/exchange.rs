@@ -148,6 +148,10 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
 /// Sends the request to the backend that rules choose.
 async fn to_backend(stream: &mut Stream<'_>) -> Step {
     let Some(backend) = choose::backend(stream) else {
+        if stream.frontend().mode != Mode::Http {
+            // The frontend takes its own place, which is one for streams.
+            return misled(stream);
+        }
         stream.end(Cause::ServerAbort, Phase::Connect);
         // Nobody was there to take the request: it counts as one that never came whole, unless it was waited
         // for.
@@ -158,13 +162,18 @@ async fn to_backend(stream: &mut Stream<'_>) -> Step {
     stream.set_backend(backend);
     crate::filter::sent_to(stream, backend);
     if stream.worker.shared.program.proxy(backend).mode != Mode::Http {
-        // Only a name made at run time leads there: what that backend does is not meant for messages.
-        stream.end(Cause::Internal, Phase::Request);
-        (stream.txn.status, stream.txn.times.request) = (500, None);
-        stream.http.misled = true;
-        return Step::Done(Next::Close);
+        return misled(stream);
     }
     Step::Go
+}
+
+/// Ends at a backend whose doing is not meant for messages: only `switch-mode` or a name made at run time lead
+/// there.
+fn misled(stream: &mut Stream<'_>) -> Step {
+    stream.end(Cause::Internal, Phase::Request);
+    (stream.txn.status, stream.txn.times.request) = (500, None);
+    stream.http.misled = true;
+    Step::Done(Next::Close)
 }
 
 /// Refuses what is no request.

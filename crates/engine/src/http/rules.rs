@@ -71,9 +71,14 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
             return Step::Done(next);
         }
     }
-    if looks_at_body(stream, proxy)
-        && let Err(status) = wait::buffer_request(stream, proxy).await
-    {
+    if !looks_at_body(stream, proxy) {
+        return Step::Go;
+    }
+    let known = stream.txn.times.request;
+    if let Err(status) = wait::buffer_request(stream, proxy).await {
+        let times = &mut stream.txn.times;
+        // All rules have seen the request by now: that its body is late undoes nothing of it.
+        (times.request, times.waited) = (times.request.or(known), true);
         return Step::Done(answer::refuse(stream, status).await);
     }
     Step::Go
