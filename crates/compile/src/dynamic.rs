@@ -5,6 +5,7 @@
 //! own, with a world of their own, from which the server is then taken. What refers to the rest of the
 //! running configuration (`track`, the id, the check of the backend) is put right afterwards.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::fleet::Held;
@@ -357,24 +358,24 @@ pub fn backend(
 /// can't be had any more why it goes.
 pub fn carry_over(before: &Program, now: &mut Program) -> Vec<String> {
     let mut lost = Vec::new();
+    let mut places: HashMap<_, _> =
+        now.proxies.numbered().map(|(at, p)| (Arc::as_ptr(&p.state), at)).collect();
     for (_, was) in before.proxies.numbered().filter(|(_, p)| !p.is_removed()) {
-        let place = |now: &Program| {
-            now.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &was.state)).map(|(at, _)| at)
-        };
-        if let (Some(added), None) = (&was.added, place(now)) {
+        if let (Some(added), None) = (&was.added, places.get(&Arc::as_ptr(&was.state))) {
             match backend(now, &was.name, &added.from, added.mode, added.guid.as_deref()) {
                 Ok(made) if now.proxies.iter().any(|p| p.state.id == was.state.id) => {
                     drop(made);
                     lost.push(format!("backend '{}': id {} is taken.", was.name, was.state.id));
                 }
                 Ok(made) => {
-                    now.proxies.push(Proxy { state: was.state.clone(), ..made });
+                    let at = now.proxies.push(Proxy { state: was.state.clone(), ..made });
+                    places.extend(u32::try_from(at).map(|at| (Arc::as_ptr(&was.state), at)));
                     now.adoption.gone.retain(|gone| !Arc::ptr_eq(gone, &was.state));
                 }
                 Err(why) => lost.push(format!("backend '{}': {why}", was.name)),
             }
         }
-        let Some(at) = place(now) else { continue };
+        let Some(&at) = places.get(&Arc::as_ptr(&was.state)) else { continue };
         for server in was.present().filter(|s| s.added.is_some()) {
             if let Err(why) = carry_server(now, at, &server) {
                 lost.push(format!("server '{}/{}': {why}", was.name, server.name));
