@@ -3,12 +3,14 @@
 
 usage: tests/soak/lifecycle.py BINARY [--seconds N] [--scene NAME]
 
-BINARY is harrier or real HAProxy. Each scene runs it with two threads under three kinds of load at a time (HTTP/1 with
-keep-alive, HTTP/1 with a connection for each request, HTTP/2) and does one thing again and again for N seconds:
+BINARY is harrier or real HAProxy. Each scene runs it with two threads under four kinds of load at a time (HTTP/1 with
+keep-alive, HTTP/1 with a connection for each request, HTTP/2, HTTP/2 over TLS) and does one thing again and again for N seconds:
 
   pause     `disable frontend` and `enable frontend`
   signals   SIGTTOU and SIGTTIN
   reload    a new process is started with -sf and the pid of the old one; both listen on the same port (SO_REUSEPORT)
+  master    SIGUSR2 to a master
+  in-place  `reload in-place` to a master's socket, with a changed configuration (Harrier alone)
   servers   `add server`, some requests to it, `del server`
   backends  `add backend` with a server, some requests to it, `del backend`
   idle      nothing, but servers close their connections at rest
@@ -29,12 +31,15 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+CERTIFICATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../differential/program/certs/www.pem")
 
 CONFIG = """
 global
@@ -63,6 +68,8 @@ frontend rated from base
 frontend f from base
     bind 127.0.0.1:{port}
     bind 127.0.0.1:{port2} proto h2
+    bind 127.0.0.1:{port6} ssl crt {certificate} alpn h2
+    http-request set-var(txn.turn) int({turn})
     http-request set-var(txn.be) path,field(2,/)
     use_backend %[var(txn.be)] if {{ var(txn.be) -m beg dyn }}
     default_backend b
@@ -195,10 +202,14 @@ class H2(H1):
     def __init__(self, ports):
         super().__init__(ports[1:])
         self.buf, self.stream, self.last = b"", -1, None
+        self.prepare()
         try:
             self.sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b""))
         except OSError as e:
             raise Lost(f"send: {e}") from None
+
+    def prepare(self):
+        """What comes before the first byte of HTTP/2."""
 
     def next_frame(self, begun):
         while len(self.buf) < 9 or len(self.buf) < 9 + int.from_bytes(self.buf[:3], "big"):
@@ -243,11 +254,29 @@ class H2(H1):
         return body, self.last is None
 
 
+class Tls(H2):
+    """The same over TLS."""
+
+    def __init__(self, ports):
+        super().__init__([*ports[:1], ports[5]])
+
+    def prepare(self):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(["h2"])
+        try:
+            self.sock = context.wrap_socket(self.sock)
+        except socket.timeout:
+            raise Wrong("no handshake in 10 s") from None
+        except OSError as e:
+            raise Lost(f"handshake: {e}") from None
+
+
 def frame(kind, flags, stream, payload):
     return len(payload).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, stream) + payload
 
 
-LOADS = {"keep-alive": H1, "close": Close, "h2": H2}
+LOADS = {"keep-alive": H1, "close": Close, "h2": H2, "h2-tls": Tls}
 
 
 class Tally:
@@ -306,25 +335,31 @@ def clients(kind, ports, prefix, tally, stop, patience, count):
 class Program:
     """The program under test, and those that were started after it."""
 
-    def __init__(self, binary, folder, closing):
-        self.binary, self.folder, self.number = binary, folder, 0
-        self.reserved = [reserve() for _ in range(5)]
+    def __init__(self, binary, folder, closing, mastered=False):
+        self.binary, self.folder, self.number, self.mastered = binary, folder, 0, mastered
+        self.reserved = [reserve() for _ in range(6)]
         self.ports = [s.getsockname()[1] for s in self.reserved]
         self.servers = [origin(closing) for _ in range(2)]
         self.process = None
         self.old = []
         self.start([])
 
+    def write(self, turn=0):
+        """The configuration, of which a number says how often it has changed."""
+        ports = dict(zip(("port", "port2", "port3", "port4", "port5", "port6"), self.ports))
+        # Where it may, the program lives in a chroot as it would in earnest.
+        chroot = f"chroot {self.folder}" if os.geteuid() == 0 else ""
+        places = dict(cli=self.cli, chroot=chroot, certificate=CERTIFICATE, turn=turn, s1=self.servers[0], s2=self.servers[1])
+        with open(self.config, "w") as f:
+            f.write(CONFIG.format(**places, **ports))
+
     def start(self, finish):
         self.number += 1
         self.cli = f"{self.folder}/cli{self.number}"
-        config = f"{self.folder}/{self.number}.cfg"
-        ports = dict(zip(("port", "port2", "port3", "port4", "port5"), self.ports))
-        with open(config, "w") as f:
-            # Where it may, the program lives in a chroot as it would in earnest.
-            chroot = f"chroot {self.folder}" if os.geteuid() == 0 else ""
-            f.write(CONFIG.format(cli=self.cli, chroot=chroot, s1=self.servers[0], s2=self.servers[1], **ports))
-        command = [self.binary, "-db", "-f", config] + (["-sf", *map(str, finish)] if finish else [])
+        self.config = f"{self.folder}/{self.number}.cfg"
+        self.write()
+        manner = ["-W", "-S", f"{self.folder}/master"] if self.mastered else ["-db"]
+        command = [self.binary, *manner, "-f", self.config] + (["-sf", *map(str, finish)] if finish else [])
         log = open(f"{self.folder}/log", "ab")
         self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         limit = time.monotonic() + 15
@@ -342,11 +377,18 @@ class Program:
         self.old.append(old)
         self.old = [p for p in self.old if p.poll() is None]
 
-    def say(self, command):
+    def reloads(self):
+        """How many reloads the master has counted; -1 while it can't say."""
+        found = re.search(r"(?m)^\d+\s+master\s+(\d+)", self.say("show proc", f"{self.folder}/master"))
+        return int(found[1]) if found else -1
+
+    def say(self, command, whom=None):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(10)
-            s.connect(self.cli)
+            s.connect(whom or self.cli)
             s.sendall(command.encode() + b"\n")
+            # That of a master is told so that there is no more.
+            s.shutdown(socket.SHUT_WR)
             answer = b""
             while more := s.recv(65536):
                 answer += more
@@ -354,7 +396,8 @@ class Program:
 
     def memory(self):
         """Resident kilobytes."""
-        with open(f"/proc/{self.process.pid}/status") as f:
+        pid = re.search(r"(?m)^Pid: (\d+)", self.say("show info"))[1]
+        with open(f"/proc/{pid}/status") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
 
     def rows(self):
@@ -430,6 +473,28 @@ def reload(program, _):
     time.sleep(random.uniform(0.1, 1))
 
 
+def master(program, _):
+    before, limit = program.reloads(), time.monotonic() + 10
+    program.process.send_signal(signal.SIGUSR2)
+    while True:
+        try:
+            if program.reloads() > before:
+                break
+        except OSError:
+            # It executes itself anew.
+            pass
+        if time.monotonic() > limit:
+            raise Wrong("the master counts no reload")
+        time.sleep(0.02)
+    time.sleep(random.uniform(0.05, 0.3))
+
+
+def in_place(program, turn):
+    program.write(turn)
+    expect(program.say("reload in-place", f"{program.folder}/master"), "Success=1")
+    time.sleep(random.uniform(0, 0.2))
+
+
 def delete(program, command, good):
     """Deletes what may still be in use for a while."""
     limit = time.monotonic() + 15
@@ -501,7 +566,11 @@ def limits(program, _turn):
         connection.close()
 
 
-SCENES = {"limits": limits, "pause": pause, "signals": signals, "reload": reload, "servers": servers, "backends": backends, "idle": idle}
+SCENES = {"limits": limits, "pause": pause, "signals": signals, "reload": reload, "master": master, "in-place": in_place, "servers": servers, "backends": backends, "idle": idle}
+
+# Those that a master lives through, and those that start processes, whose memory is no measure.
+MASTERED = ("master", "in-place")
+STARTING = ("reload", "master")
 
 # Kilobytes that a scene may add between its first third and its end: what the allocator does is not exact.
 GROWTH = 1500
@@ -509,7 +578,7 @@ GROWTH = 1500
 
 def run(name, binary, seconds):
     folder = tempfile.mkdtemp(prefix="lifecycle-")
-    program = Program(binary, folder, name == "idle")
+    program = Program(binary, folder, name == "idle", name in MASTERED)
     stop, wrong, turns, memory = multiprocessing.Event(), [], 0, 0
     patience = 3 if name in ("pause", "signals") else 0
     tallies = {kind: Tally() for kind in LOADS}
@@ -539,7 +608,7 @@ def run(name, binary, seconds):
             time.sleep(0.5)
         wrong += program.gauges(*more)
         grown = program.memory() - memory if memory else 0
-        if name != "reload" and grown > GROWTH:
+        if name not in STARTING and grown > GROWTH:
             wrong.append(f"memory grew by {grown} kB")
         expect(program.say("set server b/s1 state maint"))
         delete(program, "del server b/s1", "Server deleted")

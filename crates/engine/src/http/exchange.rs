@@ -167,8 +167,7 @@ async fn to_backend(stream: &mut Stream<'_>) -> Step {
     Step::Go
 }
 
-/// Ends at a backend whose doing is not meant for messages: only `switch-mode` or a name made at run time lead
-/// there.
+/// Ends at a proxy that takes no messages, to which only `switch-mode` or a name made at run time lead.
 fn misled(stream: &mut Stream<'_>) -> Step {
     stream.end(Cause::Internal, Phase::Request);
     (stream.txn.status, stream.txn.times.request) = (500, None);
