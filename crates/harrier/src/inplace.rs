@@ -283,9 +283,19 @@ fn prepare(shared: &Shared, read: Renewed, args: &Args, way: &mut Way) -> Result
         Outcome::Refused(text.clone() + &lines)
     };
     let doors = doors::Doors::open(shared, &program, way).map_err(complain)?;
-    let log = |at: usize, path: &[u8]| way.log(at, path);
+    let mut silent = String::new();
+    let log = |at: usize, path: &[u8]| {
+        let found = way.log(at, path)?;
+        if found.is_none() {
+            // As at the start, this keeps nobody from serving.
+            let path = String::from_utf8_lossy(path);
+            silent += &say::plain("[WARNING]", &format!("Nobody listens for log lines on '{path}'."));
+        }
+        Ok(found)
+    };
     let outlets = Outlets::after(&program, &shared.program, &shared.outlets, log);
     let outlets = outlets.map_err(|why| complain(vec![why]))?;
+    text.push_str(&silent);
     text.push_str(&told::changes(&shared.program, &program, &doors.moves));
     Ok(Ready { program, text, doors, outlets, scripts })
 }

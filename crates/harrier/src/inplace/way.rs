@@ -127,14 +127,14 @@ impl Way {
         }
     }
 
-    /// A socket that log lines go to, if this process should not open it itself.
+    /// A socket that log lines go to, if somebody listens there.
     ///
     /// # Errors
-    /// Why it can't be had.
+    /// The other end has gone.
     pub fn log(&mut self, at: usize, path: &[u8]) -> Result<Option<OwnedFd>, String> {
         match self {
             Way::Near(_) => Ok(engine::sinks::connect(path, None)),
-            Way::Far(line) => ask(line, &format!("log {at}")).map(Some),
+            Way::Far(line) => answer(line, &format!("log {at}")),
         }
     }
 

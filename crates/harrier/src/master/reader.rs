@@ -10,6 +10,7 @@
 //! child: what it reads, while it reads it; 0 | 1 (check) | 2, eight bytes of length, what is wrong
 //! worker: front P B LF | streams S B LF | datagrams S B LF | cli N LF | log N LF
 //!                           child: 1 with a descriptor | 0, two bytes of length, why not
+//!                                  1 alone: nobody takes these log lines now
 //! worker: begin LF          child: 1: the sockets listen from now on | 0, two bytes of length, why not
 //! worker: done LETTER LF, and what there is to say, up to the end
 //! ```
@@ -86,14 +87,14 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
         let Ok(Renewed { program, .. }) = &read else { return Err(io::ErrorKind::InvalidData.into()) };
         let given = match words.as_slice() {
             ["begin"] => bound.begin().map(|()| None),
-            _ => give(program, &mut bound, &words).map(Some),
+            _ => give(program, &mut bound, &words),
         };
+        if given.is_ok() && words == ["begin"] {
+            stream.set_read_timeout(None)?;
+        }
         match given {
             Ok(Some(fd)) => drop(sys::send_fds(stream.as_fd(), &[1], &[fd.as_fd()])?),
-            Ok(None) => {
-                stream.set_read_timeout(None)?;
-                stream.write_all(&[1])?;
-            }
+            Ok(None) => stream.write_all(&[1])?,
             Err(why) => {
                 let why = why.as_bytes().get(..why.len().min(60_000)).unwrap_or_default();
                 let length = u16::try_from(why.len()).unwrap_or(0).to_le_bytes();
@@ -103,8 +104,8 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Opens what a worker asks for, as the configuration says it.
-fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<OwnedFd, String> {
+/// Opens what a worker asks for, as the configuration says it; `None`: a program that logs has to live without.
+fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<Option<OwnedFd>, String> {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
     let wrong = || "The worker asks for something that the configuration does not name.".to_owned();
     let mut opened = |bind: &program::Bind, backlog: u32, whose: &str| {
@@ -133,11 +134,9 @@ fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<OwnedFd,
         }
         (Some("log"), Some(n), None) => {
             let Some(Sink::Unix(path)) = program.sinks.get(n) else { return Err(wrong()) };
-            let found = engine::sinks::connect(path, program.global.chroot.as_deref());
-            found.ok_or_else(|| {
-                format!("Nobody listens for log lines on '{}'.", String::from_utf8_lossy(path))
-            })
+            return Ok(engine::sinks::connect(path, program.global.chroot.as_deref()));
         }
         _ => Err(wrong()),
     }
+    .map(Some)
 }
