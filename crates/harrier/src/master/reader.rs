@@ -104,7 +104,7 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Opens what a worker asks for, as the configuration says it; `None`: a program that logs has to live without.
+/// Opens what a worker asks for, as the configuration says it; `None`: it has to do without.
 fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<Option<OwnedFd>, String> {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
     let wrong = || "The worker asks for something that the configuration does not name.".to_owned();
