@@ -206,8 +206,13 @@ def service(place):
         assert b"READY=1" in manager.recv(4096)
         assert place.serves() == "here"
         # What the unit's reload sends: the service manager is told when it begins and when a new worker serves.
+        before = time.clock_gettime(time.CLOCK_MONOTONIC)
         child.send_signal(signal.SIGUSR2)
-        assert b"RELOADING=1" in manager.recv(4096)
+        reloading = manager.recv(4096)
+        assert b"RELOADING=1" in reloading
+        # A unit of Type=notify-reload is believed only where the two clocks agree.
+        told = int(re.search(rb"MONOTONIC_USEC=(\d+)", reloading)[1]) / 1e6
+        assert before <= told <= time.clock_gettime(time.CLOCK_MONOTONIC), (before, told)
         assert b"READY=1" in manager.recv(4096)
         assert place.serves() == "here"
         child.terminate()

@@ -36,7 +36,7 @@ impl Ready {
         let text = match notice {
             Notice::Ready => format!("READY=1\nMAINPID={}\nSTATUS=Ready.\n", std::process::id()),
             Notice::Reloading => {
-                let now = rt::precise().as_nanos() / 1000;
+                let now = rt::kernel_micros();
                 format!("RELOADING=1\nSTATUS=Reloading Configuration.\nMONOTONIC_USEC={now}\n")
             }
             Notice::ReloadFailed => "READY=1\nSTATUS=Reload failed!\n".to_owned(),

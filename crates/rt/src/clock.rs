@@ -53,6 +53,12 @@ fn monotonic() -> u64 {
     read(ClockId::Monotonic, 1_000_000_000) + BEFORE_BOOT
 }
 
+/// Microseconds on the kernel's own monotonic clock, for those who read it as well (sd_notify(3),
+/// `MONOTONIC_USEC`).
+pub fn kernel_micros() -> u64 {
+    read(ClockId::Monotonic, 1_000_000)
+}
+
 fn read_wall() -> Wall {
     let epoch = VIRTUAL_EPOCH.get();
     if epoch != 0 {

@@ -47,7 +47,7 @@ mod worker;
 pub use addr::Addr;
 pub use base::time::{Mono, Wall};
 pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, set_pool_limit, trim_bufs};
-pub use clock::{now, precise, random, wall};
+pub use clock::{kernel_micros, now, precise, random, wall};
 pub use datagram::{Datagram, FdWriter};
 pub use datagram_row::{DatagramRow, ROW};
 pub use driver::epoll::{set_events_at_once, set_sleepless};
