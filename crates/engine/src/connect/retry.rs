@@ -35,6 +35,10 @@ pub(super) async fn retry(
             // The connection that failed is gone, and with it what went wrong.
             (stream.txn.server_conn.error, stream.txn.server_conn.begun) = (ConnError::NONE, false);
             stream.txn.server_secured = None;
+            // Who rests keeps the place, but is no session of the server meanwhile.
+            if let Some(place) = &mut stream.place {
+                place.finish();
+            }
             pause(stream, proxy).await
         }
     }

@@ -245,8 +245,26 @@ pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge
     hop_by_hop(&mut stream.txn.res, true);
     if !stream.txn.res.has_token(Known::Connection, b"upgrade") {
         client_connection(stream, next);
+        tell_chunks_last(stream);
     }
     stage_response(stream)
+}
+
+/// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
+pub fn response_is_framed(stream: &Stream<'_>) -> bool {
+    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    call.is_some_and(|call| !call.was_chunked()) && stream.http.response_body == Body::Chunked
+}
+
+/// Chunks that are made here for a server of HTTP/2 or a service are told behind all other fields, as HAProxy
+/// does it.
+fn tell_chunks_last(stream: &mut Stream<'_>) {
+    let made = stream.service.is_some() || response_is_framed(stream);
+    let res = &mut stream.txn.res;
+    if made && res.has(Known::TransferEncoding) && res.has(Known::Connection) {
+        res.remove_all(Known::TransferEncoding);
+        let _ = res.append(b"transfer-encoding", b"chunked");
+    }
 }
 
 /// Counts the head of a server's response on its way to the client.

@@ -13,7 +13,7 @@ use crate::stream::Stream;
 /// of HTTP/2 added to make it one of HTTP/1. Its framing is not there by now ([`super::response::note`]).
 pub fn head_size(stream: &Stream<'_>, interim: bool) -> (u64, i64) {
     let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
-    let framed = super::response::is_framed(stream);
+    let framed = super::headers::response_is_framed(stream);
     if let Some(call) = call.filter(|call| !interim && call.speaks_fcgi()) {
         let added = call.added();
         let framing = if framed { b"transfer-encoding: chunked".len() as i64 - 2 } else { 0 };

@@ -48,7 +48,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     reframe_service(stream);
     let body = stream.http.response_body;
     let said = stream.txn.res.has(Known::TransferEncoding);
-    if is_framed(stream) && !said && !wants_head(stream) {
+    if headers::response_is_framed(stream) && !said && !wants_head(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
@@ -104,12 +104,6 @@ fn reframe_service(stream: &mut Stream<'_>) {
     if stream.txn.req.method_id() != Method::Head && !wants_head(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
     }
-}
-
-/// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
-pub fn is_framed(stream: &Stream<'_>) -> bool {
-    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
-    call.is_some_and(|call| !call.was_chunked()) && stream.http.response_body == Body::Chunked
 }
 
 /// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not
@@ -192,7 +186,7 @@ pub fn note(stream: &mut Stream<'_>) {
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
     headers::forget_persistence(&mut stream.txn.res);
-    if is_framed(stream) {
+    if headers::response_is_framed(stream) {
         let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
         stream.txn.decisions.framed = call.is_some_and(|call| !call.was_bare());
         // Rules see what the server sent.
