@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use farm::pool::{Identity, Idle};
 use farm::{FarmWorker, Stay};
+use model::server_conns::Private;
 use mux::Mux;
 
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as
@@ -27,6 +28,8 @@ pub struct Kept {
     pub idle: Idle,
     /// Keeps both.
     pub stay: Stay,
+    /// Counts it at its server.
+    pub counted: Option<Private>,
 }
 
 impl Own {
@@ -85,9 +88,11 @@ impl Own {
     /// Goes along with its client to the configuration that runs: connections to servers that are such as
     /// before.
     pub fn follow(&mut self, was: &FarmWorker) {
-        for Kept { backend, server, idle, stay } in self.kept.drain(..).collect::<Vec<_>>() {
+        for Kept { backend, server, idle, stay, counted } in self.kept.drain(..).collect::<Vec<_>>() {
             match was.heir_of(backend, server) {
-                Some((backend, server, stay)) => self.kept.push(Kept { backend, server, idle, stay }),
+                Some((backend, server, stay)) => {
+                    self.kept.push(Kept { backend, server, idle, stay, counted })
+                }
                 None => drop((idle.socket.close(), stay)),
             }
         }

@@ -17,6 +17,8 @@ pub struct ServerConns {
     safe: AtomicU32,
     /// Connections that hold a [`Seat`].
     seats: AtomicU32,
+    /// At rest, each with the one client that may use it.
+    private: AtomicU32,
 }
 
 /// One of the connections that a server with `strict-maxconn` may have, used or at rest; free again when it
@@ -35,6 +37,23 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.0.conns.seats.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A connection of HTTP/1 at rest that one client alone may use, until it is dropped.
+pub struct Private(Arc<Server>);
+
+impl Private {
+    /// Counts one more.
+    pub fn rest(server: &Arc<Server>) -> Private {
+        server.conns.private.fetch_add(1, Relaxed);
+        Private(server.clone())
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.0.conns.private.fetch_sub(1, Relaxed);
     }
 }
 
@@ -72,6 +91,11 @@ impl ServerConns {
     pub fn idle_and_safe(&self) -> (u32, u32) {
         let (idle, safe) = (self.idle(), self.safe.load(Relaxed));
         (idle.saturating_sub(safe), safe.min(idle))
+    }
+
+    /// At rest with the one client that may use them (`priv_idle_cur`).
+    pub fn private(&self) -> u32 {
+        self.private.load(Relaxed)
     }
 
     /// One begins to be used.

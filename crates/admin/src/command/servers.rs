@@ -156,7 +156,7 @@ fn conn_line(out: &mut String, anon: Anon, proxy: &Proxy, server: &Server, worke
     let (conns, idle, (unproven, safe)) = (&s.conns, s.conns.idle(), s.conns.idle_and_safe());
     let _ = write!(
         out,
-        "{}/{} {}/{} {} {port} - {} {} {} {} {} 0 {} {safe} {} {idle}",
+        "{}/{} {}/{} {} {port} - {} {} {} {} {} {} {} {safe} {} {idle}",
         anon.word(&proxy.name),
         anon.word(&server.name),
         proxy.state.id,
@@ -167,6 +167,7 @@ fn conn_line(out: &mut String, anon: Anon, proxy: &Proxy, server: &Server, worke
         conns.used(),
         conns.used_max(),
         conns.need(),
+        conns.private(),
         unproven,
         server.pool_max_conn,
     );

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use base::fleet::Held;
 use base::rate::PeakRate;
 use farm::ramp;
 use model::check::{CheckResult, CheckStatus};
@@ -468,13 +469,14 @@ fn h1_figure(r: &Row<'_>, figure: fn(&H1Counters) -> &Counter) -> Value {
     }
 }
 
-/// Connections with HTTP/1 now; of a backend those that are used and those that are idle.
+/// Connections with HTTP/1 now; of a backend those that are used and those that are idle, be it with their client.
 pub fn h1_open(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_connections);
     }
     let each = |s: &model::Server| u64::from(s.conns.used()) + u64::from(s.conns.idle());
-    over_http1(r, each, |h2| &h2.open_connections)
+    let private: u64 = http_servers(r).map(|s| u64::from(s.state.conns.private())).sum();
+    Value::U64(over_http1(r, each, |h2| &h2.open_connections) + private)
 }
 
 /// Requests with HTTP/1 that are being read or served; of a backend those on connections that are used.
@@ -482,13 +484,18 @@ pub fn h1_open_streams(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_streams);
     }
-    over_http1(r, |s| u64::from(s.served.load(Relaxed)), |h2| &h2.open_streams)
+    Value::U64(over_http1(r, |s| u64::from(s.served.load(Relaxed)), |h2| &h2.open_streams))
 }
 
 /// What the servers of a backend have in all, less what FastCGI and HTTP/2 have of it.
-fn over_http1(r: &Row<'_>, each: fn(&model::Server) -> u64, h2: fn(&H2Counters) -> &Counter) -> Value {
-    let all: u64 = r.proxy.present().filter(|s| s.proto != Proto::Fcgi).map(|s| each(&s.state)).sum();
-    Value::U64(all.saturating_sub(r.proxy.state.back.counters.sum(|c| h2(&c.h2))))
+fn over_http1(r: &Row<'_>, each: fn(&model::Server) -> u64, h2: fn(&H2Counters) -> &Counter) -> u64 {
+    let all: u64 = http_servers(r).map(|s| each(&s.state)).sum();
+    all.saturating_sub(r.proxy.state.back.counters.sum(|c| h2(&c.h2)))
+}
+
+/// The servers of a backend that speak HTTP by its own framing.
+fn http_servers<'r>(r: &'r Row<'_>) -> impl Iterator<Item = Held<'r, Server>> {
+    r.proxy.present().filter(|s| s.proto != Proto::Fcgi)
 }
 
 /// Connections with HTTP/1 so far.

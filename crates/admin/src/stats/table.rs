@@ -407,7 +407,9 @@ pub const COLUMNS: &[Column] = &[
         r.sum(Figure { front: Some(|c| &c.h3_requests), ..Figure::default() })
     }),
     column("proto", "SGPV", "Protocol of a listener", protocol),
-    column("priv_idle_cur", "MGPV", "Idle connections of one client each", |r| r.server.map(|_| 0u32).into()),
+    column("priv_idle_cur", "MGPV", "Idle connections of one client each", |r| {
+        r.server.map(|s| s.state.conns.private()).into()
+    }),
     column("reqbin", "MCPP", "Bytes of requests received", |r| {
         r.sum(Figure {
             front: Some(|c| &c.bytes.request_in),

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use farm::pool::{Identity, Idle};
 use model::server::admin;
+use model::server_conns::Private;
 use mux::Mux;
 
 use crate::own::Kept;
@@ -24,9 +25,15 @@ pub fn park(stream: &mut Stream<'_>) {
         }
         let backend = stream.backend_index();
         let stay = worker.shared.farm.stay(backend, server);
+        let state = server.map(|server| worker.shared.program.server(backend, server));
+        let counted = state.map(|server| Private::rest(&server.state));
         let most = stream.frontend().session_conns as usize;
         let mut own = stream.client.session.own.borrow_mut();
-        return own.get_or_insert_default().keep(most, Kept { backend, server, idle, stay }, challenged);
+        return own.get_or_insert_default().keep(
+            most,
+            Kept { backend, server, idle, stay, counted },
+            challenged,
+        );
     }
     let Some(server) = server else { return };
     let backend = stream.backend_index();
