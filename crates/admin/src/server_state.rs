@@ -33,7 +33,7 @@ pub fn status(program: &Program, server: &Server) -> String {
     let steps = steps.map_or(String::new(), |(rise, fall)| format!(" {}/{fall}", health - rise + 1));
     match (bits & admin::DRAIN != 0, state.op()) {
         (_, Op::Stopping) => format!("NOLB{steps}"),
-        (true, _) if server.agent.is_some() => "DRAIN (agent)".into(),
+        (true, _) if source.asks_agent() => "DRAIN (agent)".into(),
         (true, _) => format!("DRAIN{steps}"),
         _ if source.check.is_none() || !source.state.check_enabled.load(Relaxed) => "no check".into(),
         _ => format!("UP{steps}"),
@@ -52,17 +52,18 @@ fn source<'p>(program: &'p Program, server: &'p Server) -> &'p Server {
     found
 }
 
+/// A server that is down, with the steps towards being up. Without checks at work it is told so where an agent is
+/// asked, though nothing counts them.
 fn down(source: &Server, health: i64) -> String {
-    let agent_says = source.agent.is_some() && source.state.agent_health.load(Relaxed) == 0;
-    match &source.check {
-        _ if agent_says => "DOWN (agent)".into(),
-        Some(check)
-            if health > 0 && health < i64::from(check.rise) && source.state.check_enabled.load(Relaxed) =>
-        {
-            format!("DOWN {health}/{}", check.rise)
-        }
-        _ => "DOWN".into(),
+    let state = &source.state;
+    let asks = source.asks_agent();
+    if asks && state.agent_health.load(Relaxed) == 0 {
+        return "DOWN (agent)".into();
     }
+    let checked = source.check.is_some() && state.check_enabled.load(Relaxed);
+    let rise = state.configured.lock().rise;
+    let told = if checked { health > 0 && health < rise } else { asks };
+    if told { format!("DOWN {health}/{rise}") } else { "DOWN".into() }
 }
 
 /// The address and port of a server apart, as `show servers` writes them: `-` when there is none.

@@ -253,7 +253,7 @@ pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
     if cookie.mode != CookieMode::Insert || (own && cookie.preserve) {
         return;
     }
-    if cookie.postonly && stream.txn.req.method_id() != Method::Post {
+    if cookie.postonly && stream.txn.first_method() != Method::Post {
         return;
     }
     insert(stream, proxy, cookie, server, value);

@@ -91,8 +91,12 @@ pub fn force_health(worker: &Rc<FarmWorker>, at: At, forced: Forced) {
     let Some((worker, at)) = worker.today(at) else { return };
     let changes = Changes::begin(&worker);
     let server = changes.server(at);
-    // A server without checks has the health that checks would begin with.
-    let limits = server.check.as_ref().map_or(Limits::new(2, 3), |c| Limits::new(c.rise, c.fall));
+    // A server without checks has the health that checks would give it.
+    let (rise, fall) = {
+        let said = server.state.configured.lock();
+        (said.rise, said.fall)
+    };
+    let limits = Limits { rise, fall };
     let (value, verdict) = match forced {
         Forced::Up => (limits.top(), Verdict::Up),
         Forced::Stopping => (limits.top(), Verdict::Stopping),
@@ -106,14 +110,13 @@ pub fn force_health(worker: &Rc<FarmWorker>, at: At, forced: Forced) {
     changes.settle(at, verdict, true, BY_COMMAND);
 }
 
-/// `set server ... agent up|down`.
+/// `set server ... agent up|down`. Who says that it is up says so against its checks, too.
 pub fn force_agent(worker: &Rc<FarmWorker>, at: At, up: bool) {
     let Some((worker, at)) = worker.today(at) else { return };
     let changes = Changes::begin(&worker);
     let server = changes.server(at);
     server.state.agent_health.store(i64::from(up), Relaxed);
-    let other = server.check.is_none() || limits(&server).is_up(server.state.health.load(Relaxed));
-    changes.settle(at, if up { Verdict::Up } else { Verdict::Down }, other, BY_COMMAND);
+    changes.settle(at, if up { Verdict::Up } else { Verdict::Down }, true, BY_COMMAND);
 }
 
 /// Sets a server's weight (0 to 256).
@@ -307,8 +310,8 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         server.state.set_op(Op::Stopped, self.now);
         server.state.checks_paused.fetch_or(server.state.check_enabled.load(Relaxed), Relaxed);
+        server.state.health.store(0, Relaxed);
         if was_up {
-            server.state.health.store(0, Relaxed);
             let what = format!("is going DOWN for maintenance{via}");
             self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));
         } else {
@@ -339,7 +342,7 @@ impl<'w> Changes<'w> {
             state.checks_paused.store(false, Relaxed);
         }
         let initially_down = state.initially_down.load(Relaxed);
-        let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
+        let agent_says_down = server.asks_agent() && state.agent_health.load(Relaxed) == 0;
         let op = match why {
             Why::Tracked(tracked) => self.server(tracked).state.op(),
             _ if agent_says_down || initially_down => Op::Stopped,

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use balance::HashKey;
@@ -274,6 +275,11 @@ impl Deref for Server {
 }
 
 impl Server {
+    /// Whether an agent is asked now: the line names one, and nobody has disabled it.
+    pub fn asks_agent(&self) -> bool {
+        self.agent.is_some() && self.state.agent_enabled.load(Relaxed)
+    }
+
     /// TLS towards it, unless it is switched off.
     pub fn tls(&self) -> Option<&ServerTls> {
         self.tls.as_ref().filter(|_| !self.state.plain.load(std::sync::atomic::Ordering::Relaxed))

@@ -121,7 +121,7 @@ fn health(call: &Call<'_>, at: At) -> Outcome {
 const NO_AGENT: &str = "agent checks are not enabled on this server.";
 
 fn agent(call: &Call<'_>, at: At) -> Outcome {
-    if call.config(at).agent.is_none() {
+    if !call.config(at).asks_agent() {
         return Err(NO_AGENT.into());
     }
     let up = match call.arg(2) {

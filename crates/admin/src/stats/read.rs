@@ -158,7 +158,7 @@ pub fn checked<'r>(r: &Row<'r>) -> Option<&'r Server> {
 
 /// The server of a row whose agent is asked.
 pub fn with_agent<'r>(r: &Row<'r>) -> Option<&'r Server> {
-    r.server.filter(|s| s.agent.is_some() && s.state.agent_enabled.load(Relaxed))
+    r.server.filter(|s| s.asks_agent())
 }
 
 /// The outcome of the agent check; before the first one it is being initialised.

@@ -171,11 +171,7 @@ fn keep(server: &Server, kind: Kind, result: &CheckResult) -> bool {
 fn other(server: &Server, kind: Kind) -> bool {
     let state = &server.state;
     match kind {
-        Kind::Health => {
-            server.agent.is_none()
-                || !state.agent_enabled.load(Relaxed)
-                || Limits::AGENT.is_up(state.agent_health.load(Relaxed))
-        }
+        Kind::Health => !server.asks_agent() || Limits::AGENT.is_up(state.agent_health.load(Relaxed)),
         Kind::Agent => {
             server.check.is_none()
                 || !state.check_enabled.load(Relaxed)
