@@ -117,6 +117,16 @@ impl Scanner {
     /// # Errors
     /// They are no chunked body.
     pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
+        // Of what comes along with something malformed only the rest of the chunk at hand counts, as in HAProxy.
+        let counts = self.content + self.chunk_left().min(bytes.len() as u64);
+        let stripped = self.strip_all(bytes);
+        if stripped.is_err() {
+            self.content = self.content.min(counts);
+        }
+        stripped
+    }
+
+    fn strip_all(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
         let (mut at, mut kept) = (0, 0);
         while at < bytes.len() {
             let piece = self.piece(bytes.get(at..).unwrap_or_default())?;
