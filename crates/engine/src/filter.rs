@@ -131,6 +131,11 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
         }
     }
     stream.upload.pass_through(chain, outer);
+    if let Some(trailers) =
+        stream.client.part.as_ref().and_then(|part| part.receipt.request_trailers.borrow().clone())
+    {
+        stream.upload.follow(trailers);
+    }
 }
 
 /// A filter knows how long the message is.

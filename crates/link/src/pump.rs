@@ -14,7 +14,7 @@ mod fill;
 mod pipe;
 mod rewritten;
 
-pub use rewritten::Outer;
+pub use rewritten::{Behind, Outer};
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -525,6 +525,7 @@ impl Half {
     /// http-drop-request-trailers` and its like).
     pub fn drop_trailers(&mut self) {
         self.bare = true;
+        self.unfollow();
         self.strip_trailers();
     }
 

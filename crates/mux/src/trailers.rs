@@ -7,18 +7,19 @@
 use std::cell::RefCell;
 use std::task::{Context, Poll, Waker};
 
+use link::pump::Behind;
 use wire::head::Head;
 
 use crate::carrier::Carrier;
 
 /// What follows a body.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Trailers {
     state: RefCell<State>,
     waiting: RefCell<Option<Waker>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 enum State {
     /// The end of the stream has yet to come.
     #[default]
@@ -60,4 +61,25 @@ impl Trailers {
         }
         true
     }
+}
+
+impl Behind for Trailers {
+    fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
+        self.poll_settled(cx).map(|()| match &*self.state.borrow() {
+            State::Fields(head) => lines(head),
+            _ => Vec::new(),
+        })
+    }
+}
+
+/// Fields as they stand behind the last chunk of a body.
+fn lines(head: &Head) -> Vec<u8> {
+    let mut out = Vec::with_capacity(head.wire_len());
+    for (_, name, value) in head.fields() {
+        for part in [name, b": ", value, b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    out
 }

@@ -51,6 +51,10 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     }
     if let Some((chain, outer)) = stream.down_chain.take().filter(|_| !down.discard) {
         down.pass_through(chain, outer);
+        let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+        if let Some(trailers) = call.and_then(|call| call.trailers()) {
+            down.follow(trailers);
+        }
     }
     crate::filter::headers(stream, Side::Response);
     let outcome = exchange(stream, &mut down, front, back, false).await;

@@ -5,6 +5,8 @@
 //! pace, as without filters. What came out is gathered as long as more is at hand, so that a short message
 //! leaves together with its head; when nothing more is at hand the chain is told so, and nothing waits.
 
+use std::fmt::Debug;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use lang::filter::{Broken, Data};
@@ -23,6 +25,12 @@ pub enum Outer {
     Chunked,
 }
 
+/// What follows a body whose length its head declares: HTTP/1 has no place for it, so it comes beside the body.
+pub trait Behind: Debug {
+    /// The lines of its fields with the empty one behind them, once they are known; without fields, nothing.
+    fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>>;
+}
+
 /// What a chunk needs besides its data: the line before it and the line end behind.
 const CHUNK_FRAME: usize = 12;
 /// Less room than this for data, and a chunk waits for more.
@@ -39,6 +47,8 @@ pub(super) struct Rewritten {
     tail: Vec<u8>,
     /// Fields behind the payload.
     trailers: Vec<u8>,
+    /// Where such fields come from that come beside the body.
+    behind: Option<Rc<dyn Behind>>,
     /// All data are in `wire` or went.
     closed: bool,
     /// Bytes of data that came out.
@@ -54,7 +64,8 @@ impl From<Broken> for Break {
 impl Rewritten {
     pub(super) fn new(chain: Chain, outer: Outer) -> Rewritten {
         let chain = if chain.rewrites() { chain } else { chain.behind(Data::Rewriter(Box::new(Unchanged))) };
-        Rewritten { chain, outer, wire: None, tail: Vec::new(), trailers: Vec::new(), closed: false, went: 0 }
+        let (tail, trailers) = (Vec::new(), Vec::new());
+        Rewritten { chain, outer, wire: None, tail, trailers, behind: None, closed: false, went: 0 }
     }
 
     pub(super) fn into_chain(self) -> Chain {
@@ -73,6 +84,7 @@ impl Rewritten {
 
     /// Puts what came out into the form in which it leaves; whether that brought anything.
     fn compose(&mut self, cx: &mut Context<'_>) -> bool {
+        let ends = !self.closed && self.chain.is_over() && self.is_followed(cx);
         let wire = self.wire.get_or_insert_default();
         if wire.spare() < wire.capacity() / 4 {
             wire.compact();
@@ -94,7 +106,7 @@ impl Rewritten {
             return true;
         }
         let mut moved = false;
-        if !self.closed && self.chain.is_over() {
+        if ends {
             self.closed = true;
             self.chain.ended();
             if self.outer == Outer::Chunked {
@@ -115,6 +127,22 @@ impl Rewritten {
         moved
     }
 
+    /// Whether it is known what follows the payload.
+    fn is_followed(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(behind) = &self.behind else { return true };
+        let Poll::Ready(lines) = behind.poll_lines(cx) else { return false };
+        self.behind = None;
+        if !lines.is_empty() {
+            self.trailers = self.chain.trailers(&lines);
+        }
+        true
+    }
+
+    /// Whether all data have come through and it waits for what follows them.
+    fn awaits(&self) -> bool {
+        self.behind.is_some() && self.chain.is_over()
+    }
+
     /// Whether it can't take more before something of it has gone.
     fn is_full(&self) -> bool {
         self.wire.as_ref().is_some_and(|wire| wire.len() >= wire.capacity() / 4 * 3)
@@ -132,6 +160,23 @@ fn chunk_line(n: usize, line: &mut [u8; 10]) -> &[u8] {
 }
 
 impl Half {
+    /// Has what comes beside a body of declared length leave behind the last chunk, where filters put the body
+    /// into chunks.
+    pub fn follow(&mut self, behind: Rc<dyn Behind>) {
+        let declared = matches!(self.framing, Framing::Length(_)) && !self.bare;
+        let rewritten = self.rewritten.as_mut().filter(|to| declared && to.outer == Outer::Chunked);
+        if let Some(rewritten) = rewritten {
+            rewritten.behind = Some(behind);
+        }
+    }
+
+    /// Forgets what comes beside the body.
+    pub(super) fn unfollow(&mut self) {
+        if let Some(rewritten) = &mut self.rewritten {
+            rewritten.behind = None;
+        }
+    }
+
     /// [`Half::poll`] where filters replace the data.
     pub(super) fn poll_rewritten(
         &mut self,
@@ -170,7 +215,8 @@ impl Half {
             if self.eof && !self.is_source_over() && buf.as_ref().is_none_or(Buf::is_empty) {
                 return Poll::Ready(Err(Break::Truncated));
             }
-            if self.is_source_over() || buf.as_ref().is_some_and(|buf| !buf.is_empty()) {
+            let awaits = self.rewritten.as_ref().is_some_and(|rewritten| rewritten.awaits());
+            if self.is_source_over() && !awaits || buf.as_ref().is_some_and(|buf| !buf.is_empty()) {
                 // Filters hold it back; nobody is late meanwhile.
                 self.moved = true;
             }
