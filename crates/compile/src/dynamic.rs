@@ -194,7 +194,7 @@ fn split<'w>(
 
 fn own_id(backend: &Proxy, text: &str) -> Result<u32, String> {
     let id = text.parse::<u32>().ok().filter(|id| *id > 0 && *id <= i32::MAX as u32);
-    let id = id.ok_or("'id' : invalid value, must be > 0.")?;
+    let id = id.ok_or("'id' : custom id has to be between 1 and 4294967295..")?;
     match backend.present().find(|s| s.state.id == id) {
         Some(other) => Err(format!("custom id {id} already used by server '{}'.", other.name)),
         None => Ok(id),
@@ -285,7 +285,7 @@ fn compiled(
     let told = |level: Level| {
         let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
         texts
-            .map(|t| t.split_once(label.as_str()).map_or(t.as_str(), |(_, rest)| rest).replace("..", "."))
+            .map(|t| t.split_once(label.as_str()).map_or(t.as_str(), |(_, rest)| rest).to_owned())
             .collect::<Vec<_>>()
     };
     let Some(program) = outcome.program else {

@@ -78,6 +78,8 @@ pub(crate) struct Memory {
     pub missing: Vec<(LineRef, Missing)>,
     /// What the formats of the proxy at hand wait for, those of its rules included.
     pub waits: Waits,
+    /// The proxy at hand looks at messages of HTTP.
+    pub looks_at_http: bool,
     /// `log` lines that files of extensions have, with the label of their section and where their targets go.
     pub loggers: Vec<(LogDraft, String, Loggers)>,
     /// Backends with agents of SPOE filters, as positions of proxies.
@@ -224,6 +226,10 @@ impl Resolver<'_> {
 impl Names for Resolver<'_> {
     fn miss(&mut self, missing: Missing) {
         self.memory.missing.push((self.line, missing));
+    }
+
+    fn looks_at_http(&mut self) {
+        self.memory.looks_at_http = true;
     }
 
     fn format_waits(&mut self, waits: Waits) {

@@ -321,6 +321,7 @@ impl<'c> Stream<'c> {
         }
         self.txn.backend = Some(backend);
         let proxy = self.worker.shared.program.proxy(backend);
+        self.txn.awaits_http |= proxy.looks_at_http;
         if self.txn.has_req && proxy.cookie.as_ref().is_some_and(crate::remembered::is_told) {
             // No cookie came and none was set, as far as anybody looked.
             let term = &mut self.txn.term;

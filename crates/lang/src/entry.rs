@@ -102,6 +102,12 @@ impl FetchDef {
         [REQUEST, REQUEST_KEPT, EITHER_HEAD, RESPONSE_KEPT, RESPONSE].contains(&self.places)
     }
 
+    /// Whether it reads the head or the body of a request of HTTP as long as that is there.
+    pub fn reads_request(&self) -> bool {
+        let kept = ["req.ver", "req_ver", "req.proto_http", "req_proto_http"].contains(&self.name);
+        kept || [REQUEST, EITHER_HEAD].contains(&self.places)
+    }
+
     /// Whether its figures are complete only when the stream is over.
     pub fn is_of_the_end(&self) -> bool {
         self.places == REQUEST_FIGURES || self.places == RESPONSE_FIGURES || self.name == "fc.timer.total"

@@ -75,6 +75,9 @@ pub trait Names {
         let _ = waits;
     }
 
+    /// Notes that something looks at messages of HTTP, in a proxy of whatever mode.
+    fn looks_at_http(&mut self) {}
+
     /// A proxy with the role of a frontend; `None`: the current one.
     ///
     /// # Errors

@@ -105,6 +105,11 @@ impl Place {
     pub fn words(self) -> &'static str {
         LEGEND.get(self as usize).copied().unwrap_or_default()
     }
+
+    /// Whether it is on the way of a request to its server.
+    pub fn is_before_response(self) -> bool {
+        self as usize <= Place::ServerConnect as usize
+    }
 }
 
 /// Number of places.

@@ -236,6 +236,8 @@ pub struct Txn {
     pub refused: bool,
     /// An interim response of our own was made for it: that there is no status yet is known.
     pub hinted: bool,
+    /// Rules or formats of its proxies look at HTTP: a stream of TCP has a status then that is not known.
+    pub awaits_http: bool,
     /// The first request of its connection.
     pub first_request: bool,
     /// When things happened.
@@ -408,6 +410,7 @@ impl Default for Txn {
             unread: false,
             refused: false,
             hinted: false,
+            awaits_http: false,
             first_request: false,
             times: Times::default(),
             term: Term::default(),
@@ -511,6 +514,7 @@ impl Txn {
             unread,
             refused,
             hinted,
+            awaits_http,
             first_request,
             times,
             term,
@@ -561,6 +565,7 @@ impl Txn {
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
+        *awaits_http = false;
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
         (*meanwhile, *status, *client_stream, *server_conn, *server_secured, *responding) =
             Default::default();

@@ -469,7 +469,8 @@ fn h1_figure(r: &Row<'_>, figure: fn(&H1Counters) -> &Counter) -> Value {
     }
 }
 
-/// Connections with HTTP/1 now; of a backend those that are used and those that are idle, be it with their client.
+/// Connections with HTTP/1 now; of a backend those that are used and those that are idle, be it with their
+/// client.
 pub fn h1_open(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_connections);

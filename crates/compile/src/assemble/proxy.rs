@@ -23,6 +23,7 @@ impl Assembly<'_> {
     /// Finishes a proxy. What is said of it comes in HAProxy's order.
     pub(super) fn proxy(&mut self, index: usize, p: &Draft, all: &[Draft], notes: &mut Diagnostics) -> Proxy {
         self.memory.waits = Waits::default();
+        self.memory.looks_at_http = false;
         checks::http_cookie(p, notes);
         let balance = self.balance(index, p, notes);
         self.first_look(p, notes);
@@ -143,6 +144,7 @@ impl Assembly<'_> {
             req_captures: p.req_captures.iter().map(|s| s.capture.clone()).collect(),
             res_captures: p.res_captures.iter().map(|s| s.capture.clone()).collect(),
             capture_cookie: p.capture_cookie.clone(),
+            looks_at_http: self.memory.looks_at_http,
             unique_id_format: unique,
             unique_id_header: p.unique_id_header.clone(),
             forwardfor: p.forwardfor.clone(),

@@ -118,7 +118,6 @@ impl Assembly<'_> {
     /// Tells why TLS towards a server can't be used.
     fn refuse_for(&self, server: &ServerDraft, p: &Draft, why: &Trouble, notes: &mut Diagnostics) {
         let text = match why {
-            Trouble::Nobody if self.store.is_sealed() => "verify is enabled but no CA file specified.".into(),
             Trouble::Nobody => NO_AUTHORITY.into(),
             Trouble::Authority(word, file, why) if !why.is_empty() => {
                 if server.is_copy {

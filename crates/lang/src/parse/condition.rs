@@ -71,6 +71,10 @@ fn alternatives(
     any.push(all.into_boxed_slice());
     // An empty alternative holds nothing to test: it is no alternative.
     any.retain(|all| !all.is_empty());
+    let mut tests = any.iter().flatten().flat_map(|term: &Term| term.acl.tests.iter());
+    if tests.any(|test| test.expr.fetch.def.is_http()) {
+        names.looks_at_http();
+    }
     check_place(any.iter().flatten().map(|term: &Term| &*term.acl), place, names);
     Ok(any.into())
 }

@@ -49,6 +49,9 @@ impl Expr {
         let whole = words.peek().map(String::from_utf8_lossy);
         let expr = Expr::parse_anywhere(words, reg, names)?;
         in_place(expr.fetch.def, whole.as_deref(), place).map_err(|f| f.at(at))?;
+        if expr.fetch.def.reads_request() && place.is_before_response() {
+            names.looks_at_http();
+        }
         Ok(expr)
     }
 

@@ -61,6 +61,10 @@ pub(crate) fn read(
         waits.keep(item);
     }
     names.format_waits(waits);
+    let is_http = |item: &Item| matches!(item, Item::Expr(expr, _) if expr.fetch.def.is_http());
+    if place != Place::Check && items.iter().any(is_http) {
+        names.looks_at_http();
+    }
     Ok(LogFormat {
         items: items.into(),
         encoding: global.encoding,

@@ -100,8 +100,9 @@ pub(super) const TAGS: &[TagDef] = &[
     response(number(
         "ST",
         |e, _, o| {
-            // Without HTTP there is no status that could be missing.
-            let missing = e.txn.status == 0 && !e.txn.unread && !e.txn.hinted && e.conn.http_major.get() > 0;
+            // Where nothing looks at HTTP there is no status that could be missing.
+            let awaited = e.conn.http_major.get() > 0 || e.txn.awaits_http;
+            let missing = e.txn.status == 0 && !e.txn.unread && !e.txn.hinted && awaited;
             int(o, if missing { -1 } else { i64::from(e.txn.status) })
         },
         "Status.",

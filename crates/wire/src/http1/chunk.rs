@@ -349,6 +349,18 @@ mod tests {
     }
 
     #[test]
+    fn of_what_comes_with_something_malformed_only_the_rest_of_a_chunk_counts() {
+        for (before, with, content) in
+            [("", "3\r\nabcd", 0), ("3\r\nabc\r\n", "3\r\nabc\r\nz", 3), ("3\r\nab", "c\r\n3\r\nabcd", 3)]
+        {
+            let mut scanner = Scanner::default();
+            scanner.strip(&mut before.as_bytes().to_vec()).unwrap();
+            assert_eq!(scanner.strip(&mut with.as_bytes().to_vec()), Err(Malformed));
+            assert_eq!(scanner.content(), content, "{before} {with}");
+        }
+    }
+
+    #[test]
     fn the_end_is_found_wherever_the_pieces_are_cut() {
         let body = b"4\r\nWiki\r\n5;a=b\r\npedia\r\n0\r\nX: y\r\n\r\nGET /";
         let end = body.len() - 5;
