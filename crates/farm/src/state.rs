@@ -309,8 +309,11 @@ impl<'w> Changes<'w> {
     fn enter_maintenance(&self, at: At, was_up: bool, usable: bool, via: &str) {
         let server = self.server(at);
         server.state.set_op(Op::Stopped, self.now);
-        server.state.checks_paused.fetch_or(server.state.check_enabled.load(Relaxed), Relaxed);
-        server.state.health.store(0, Relaxed);
+        let checked = server.state.check_enabled.load(Relaxed);
+        server.state.checks_paused.fetch_or(checked, Relaxed);
+        if was_up || checked {
+            server.state.health.store(0, Relaxed);
+        }
         if was_up {
             let what = format!("is going DOWN for maintenance{via}");
             self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));

@@ -22,7 +22,7 @@ pub struct Facts {
 /// All parameters of a request, encoded: its fields, what rules set, what the head and the connection imply
 /// where rules said nothing. `None`: its path can't be that of a script, or nobody knows how long it is.
 pub fn params(app: &App, head: &Head, facts: &Facts, set: &Params) -> Option<Vec<u8>> {
-    let path = decoded(uri::path(head.target()), app.path_info.is_some())?;
+    let path = decoded(uri::path(head.written_target()), app.path_info.is_some())?;
     let mut list = List { out: Vec::with_capacity(1024), set };
     fields(&mut list, head);
     set.iter().for_each(|(name, value)| put_pair(&mut list.out, name, value));
