@@ -52,8 +52,8 @@ fn source<'p>(program: &'p Program, server: &'p Server) -> &'p Server {
     found
 }
 
-/// A server that is down, with the steps towards being up. Without checks at work they are told where an agent
-/// is asked, though nothing counts them.
+/// A server that is down, with the steps towards being up. Without checks they are told where an agent is
+/// asked, though nothing counts them.
 fn down(source: &Server, health: i64) -> String {
     let state = &source.state;
     let asks = source.asks_agent();

@@ -233,8 +233,7 @@ impl<'c> Stream<'c> {
         self.txn.line.method() == b"POST"
     }
 
-    /// Counts it among the streams of the process: a request when it is there, one that failed when it is
-    /// logged.
+    /// Counts it among the streams of the process: a request when it is there, a failed one when logged.
     pub fn number(&mut self) {
         if self.txn.serial == Txn::UNNUMBERED {
             let process = &self.worker.shared.program.world.process;
@@ -321,7 +320,7 @@ impl<'c> Stream<'c> {
         }
         self.txn.backend = Some(backend);
         let proxy = self.worker.shared.program.proxy(backend);
-        self.txn.awaits_http |= proxy.looks_at_http;
+        self.txn.awaits_http |= proxy.log.looks_at_http;
         if self.txn.has_req && proxy.cookie.as_ref().is_some_and(crate::remembered::is_told) {
             // No cookie came and none was set, as far as anybody looked.
             let term = &mut self.txn.term;

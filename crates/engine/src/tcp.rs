@@ -57,7 +57,7 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.upload = Half::new(Framing::Close);
     // What came behind a header of the PROXY protocol is there already.
     stream.txn.up.received = stream.client.buf.as_ref().map_or(0, |buf| buf.len() as u64);
-    stream.txn.awaits_http = stream.frontend().looks_at_http;
+    stream.txn.awaits_http = stream.frontend().log.looks_at_http;
     stream.number();
     crate::filter::started(&mut stream, false);
     points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");

@@ -554,20 +554,18 @@ impl Txn {
         res.clear_as(Kind::Response);
         line.clear();
         (*log_number.get_mut(), *counted.get_mut()) = (0, 0);
-        (*origin.get_mut(), *unique_id.get_mut(), *kept.get_mut()) = Default::default();
+        (*origin.get_mut(), *unique_id.get_mut(), *kept.get_mut(), *last_rule.get_mut()) = Default::default();
         shared.get_mut().clear();
         [req_captures, res_captures].into_iter().for_each(|captures| captures.get_mut().clear());
         [txn_vars, req_vars, res_vars, check_vars].into_iter().for_each(|vars| vars.get_mut().clear());
-        last_rule.set(None);
         stick.get_mut().clear();
         caching.clear();
         bandwidth.clear();
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
-        *awaits_http = false;
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
-        (*meanwhile, *status, *client_stream, *server_conn, *server_secured, *responding) =
+        (*meanwhile, *status, *awaits_http, *client_stream, *server_conn, *server_secured, *responding) =
             Default::default();
         (*decisions, *overrides, *req_cookie, *res_cookie, *queue_positions, *mirror) = Default::default();
     }

@@ -220,6 +220,8 @@ pub struct Logging {
     /// What lines wait for where no step is named. The formats of headers and all others of the proxy count
     /// like those of lines.
     pub waits: Waits,
+    /// Rules or formats of the proxy look at messages of HTTP, whatever its mode.
+    pub looks_at_http: bool,
     /// `log-tag`, if not the global one.
     pub tag: Option<Box<str>>,
 }

@@ -109,8 +109,6 @@ pub struct Proxy {
     pub res_captures: Vec<Capture>,
     /// `capture cookie`: name (or prefix of it) and length.
     pub capture_cookie: Option<CaptureCookie>,
-    /// Its rules or formats look at messages of HTTP, whatever its mode.
-    pub looks_at_http: bool,
     /// `unique-id-format`.
     pub unique_id_format: Option<Arc<LogFormat>>,
     /// `unique-id-header`.
@@ -249,7 +247,6 @@ impl Proxy {
             req_captures: Vec::new(),
             res_captures: Vec::new(),
             capture_cookie: None,
-            looks_at_http: self.looks_at_http,
             unique_id_format: None,
             unique_id_header: None,
             forwardfor: self.forwardfor.clone(),

@@ -82,6 +82,7 @@ impl Assembly<'_> {
             steps: p.log_steps,
             own_steps: p.own_log_steps,
             waits: Waits::default(),
+            looks_at_http: false,
             tag: p.log_tag.clone(),
         }
     }

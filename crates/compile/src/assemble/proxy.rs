@@ -144,7 +144,6 @@ impl Assembly<'_> {
             req_captures: p.req_captures.iter().map(|s| s.capture.clone()).collect(),
             res_captures: p.res_captures.iter().map(|s| s.capture.clone()).collect(),
             capture_cookie: p.capture_cookie.clone(),
-            looks_at_http: self.memory.looks_at_http,
             unique_id_format: unique,
             unique_id_header: p.unique_id_header.clone(),
             forwardfor: p.forwardfor.clone(),
@@ -194,6 +193,7 @@ impl Assembly<'_> {
             format.items.iter().for_each(|item| waits.keep(item));
         }
         log.waits = waits;
+        log.looks_at_http = self.memory.looks_at_http;
     }
 
     /// What servers may be made from at run time.

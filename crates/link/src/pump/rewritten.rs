@@ -25,7 +25,8 @@ pub enum Outer {
     Chunked,
 }
 
-/// What follows a body whose length its head declares: HTTP/1 has no place for it, so it comes beside the body.
+/// What follows a body whose length its head declares: HTTP/1 has no place for it, so it comes beside the
+/// body.
 pub trait Behind: Debug {
     /// The lines of its fields with the empty one behind them, once they are known; without fields, nothing.
     fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>>;
@@ -160,8 +161,8 @@ fn chunk_line(n: usize, line: &mut [u8; 10]) -> &[u8] {
 }
 
 impl Half {
-    /// Has what comes beside a body of declared length leave behind the last chunk, where filters put the body
-    /// into chunks.
+    /// Has what comes beside a body of declared length leave behind the last chunk, where filters put the
+    /// body into chunks.
     pub fn follow(&mut self, behind: Rc<dyn Behind>) {
         let declared = matches!(self.framing, Framing::Length(_)) && !self.bare;
         let rewritten = self.rewritten.as_mut().filter(|to| declared && to.outer == Outer::Chunked);

@@ -117,7 +117,7 @@ impl Scanner {
     /// # Errors
     /// They are no chunked body.
     pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
-        // Of what comes along with something malformed only the rest of the chunk at hand counts, as in HAProxy.
+        // Of what comes along with something malformed only the rest of the chunk at hand counts.
         let counts = self.content + self.chunk_left().min(bytes.len() as u64);
         let stripped = self.strip_all(bytes);
         if stripped.is_err() {
