@@ -11,7 +11,7 @@ use lang::env::Side;
 use lang::rules::{Position, Run};
 use link::header::HeaderFault;
 use link::transport::Transport;
-use model::conn::ConnError;
+use model::conn::{ConnError, ConnPhase};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
@@ -39,6 +39,8 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     if let Some(bind) = proxy.binds.get(listener as usize) {
         bind.state.counters.of(worker.index).connections.inc();
         conn.tls.set(bind.tls.is_some());
+        let waits = bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some();
+        conn.phase.set(if waits { ConnPhase::Opening } else { ConnPhase::Session });
     }
     conn.set_addresses(src, local(proxy, listener, &socket));
     let session = Session::new(conn, &worker.program);
@@ -166,6 +168,7 @@ async fn open(client: &mut Client) -> bool {
         return false;
     }
     client.conn().handshake_done.set(Some(rt::now()));
+    client.conn().phase.set(ConnPhase::Session);
     if !run_rules(client, &proxy.rules.tcp_session, &mut wants).await {
         // `silent-drop` counts among the requests.
         match client.session.vanished.get() {
@@ -180,6 +183,7 @@ async fn open(client: &mut Client) -> bool {
         client.socket.mute();
         return false;
     }
+    client.conn().phase.set(ConnPhase::Served);
     crate::tracking::session(client.conn());
     let now = rt::now().as_millis();
     counters.sessions.inc();
@@ -222,8 +226,14 @@ impl Bench for Opening<'_> {
     async fn fulfil(&mut self, _: &RuleSet, _: Position, need: Need) -> Result<Given, Turned> {
         let wants = &mut *self.wants;
         match need {
-            Need::ProxyHeader => wants.proxy = true,
-            Need::CipHeader => wants.cip = Some(wants.cip.unwrap_or(0)),
+            Need::ProxyHeader => {
+                wants.proxy = true;
+                self.client.conn().phase.set(ConnPhase::Opening);
+            }
+            Need::CipHeader => {
+                wants.cip = Some(wants.cip.unwrap_or(0));
+                self.client.conn().phase.set(ConnPhase::Opening);
+            }
             Need::Delay(time) => rt::sleep(time).await,
             // There is no data here, nor a message, nor a stream for an extension to belong to.
             Need::Data

@@ -75,6 +75,17 @@ pub struct Multiplex {
     pub limit: u32,
 }
 
+/// How far a client connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnPhase {
+    /// A header or a handshake is outstanding, or has failed.
+    Opening,
+    /// It is established, and rules say whether it may be served.
+    Session,
+    /// It is served.
+    Served,
+}
+
 /// One client connection.
 #[derive(Debug)]
 pub struct Conn {
@@ -98,6 +109,8 @@ pub struct Conn {
     pub accepted: Mono,
     /// When it was accepted, as a date.
     pub accept_date: Wall,
+    /// How far it has come.
+    pub phase: Cell<ConnPhase>,
     /// When handshakes (PROXY, TLS) were done.
     pub handshake_done: Cell<Option<Mono>>,
     /// What the PROXY header said, if there was one.
@@ -146,6 +159,7 @@ impl Conn {
             fc_dst: Cell::default(),
             accepted,
             accept_date: date,
+            phase: Cell::new(ConnPhase::Served),
             handshake_done: Cell::new(Some(accepted)),
             fault: Cell::new(0),
             proxy_header: RefCell::new(None),
@@ -181,6 +195,11 @@ impl Conn {
             copy.set_secured(secured.clone());
         }
         copy
+    }
+
+    /// Whether a header or a handshake is outstanding, or has failed.
+    pub fn is_opening(&self) -> bool {
+        self.phase.get() == ConnPhase::Opening
     }
 
     /// Whether the addresses came from a PROXY header (`fc_rcvd_proxy`).

@@ -48,24 +48,9 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
     l4("fc_src", Type::Addr, |e, _| ip(e.conn.fc_src.get()), "Client address before any rule changed it."),
     l4("fc_src_port", Type::Int, |e, _| port(e.conn.fc_src.get()), "Client port before any rule changed it."),
-    l4(
-        "fc_err",
-        Type::Int,
-        |e, _| int(e.conn.error.get().0),
-        "Number of the client connection's error, 0 if none.",
-    ),
-    l4(
-        "fc_err_name",
-        Type::Str,
-        |e, _| error_name(e.conn.error.get().0),
-        "Name of the client connection's error.",
-    ),
-    l4(
-        "fc_err_str",
-        Type::Str,
-        |e, _| error_text(e.conn.error.get().0),
-        "Text of the client connection's error.",
-    ),
+    l4("fc_err", Type::Int, |e, _| int(error(e)?), "Number of the client connection's error, 0 if none."),
+    l4("fc_err_name", Type::Str, |e, _| error_name(error(e)?), "Name of the client connection's error."),
+    l4("fc_err_str", Type::Str, |e, _| error_text(error(e)?), "Text of the client connection's error."),
     l4(
         "fc_http_major",
         Type::Int,
@@ -75,7 +60,10 @@ pub(super) const FETCHES: &[FetchDef] = &[
     l4(
         "fc_rcvd_proxy",
         Type::Bool,
-        |e, _| Ok(Value::Bool(e.conn.received_proxy())),
+        |e, _| {
+            let came = e.conn.received_proxy();
+            if e.conn.is_opening() { Err(Miss::None) } else { Ok(Value::Bool(came)) }
+        },
         "Whether a PROXY header came.",
     ),
     l4("fc_pp_authority", Type::Str, |e, _| header(e, 0x02), "Authority of the PROXY header."),
@@ -320,6 +308,12 @@ const ERRORS: &[(&str, &str)] = &[
     ("ENOBUFS", "ENOBUFS returned by OS"),
     ("EPIPE", "EPIPE returned by OS"),
 ];
+
+/// The number of the client connection's error; while it opens nobody knows whether there will be one.
+fn error(env: &Env<'_>) -> Result<u8, Miss> {
+    let error = env.conn.error.get();
+    if error.is_none() && env.conn.is_opening() { Err(Miss::None) } else { Ok(error.0) }
+}
 
 pub(super) fn error_name<'a>(number: u8) -> Found<'a> {
     text(ERRORS.get(usize::from(number)).map(|(name, _)| name.as_bytes()))

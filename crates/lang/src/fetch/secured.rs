@@ -193,7 +193,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc_has_crt",
         Type::Bool,
-        |e, _| Ok(Value::Bool(shown(e)? && !front(e)?.resumed)),
+        |e, _| {
+            // Of a handshake that fails nobody knows.
+            let over = !e.conn.is_opening();
+            if over { Ok(Value::Bool(shown(e)? && !front(e)?.resumed)) } else { Err(Miss::None) }
+        },
         "Whether the client showed a certificate.",
     ),
     fc(

@@ -10,7 +10,7 @@ use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;
 use super::profile::is_stream;
-use model::conn::Multiplex;
+use model::conn::{Conn, ConnPhase, Multiplex};
 use model::term::Cause;
 
 const fn front(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -19,6 +19,11 @@ const fn front(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) 
 
 const fn back(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
     FetchDef::new(name, out, SERVER_CONN, eval, doc).volatile()
+}
+
+/// A client connection whose streams are known of: nobody speaks of streams before it is served.
+fn served<'a>(env: &Env<'a>) -> Result<&'a Conn, Miss> {
+    if env.conn.phase.get() == ConnPhase::Served { Ok(env.conn) } else { Err(Miss::None) }
 }
 
 const fn client(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -67,13 +72,17 @@ pub(super) const FETCHES: &[FetchDef] = &[
     client(
         "fc_glitches",
         Type::Int,
-        |e, _| int(e.conn.glitches.get()),
+        |e, _| {
+            // TCP has none.
+            let http = served(e)?.http_major.get() != 0;
+            if http { int(e.conn.glitches.get()) } else { Err(Miss::None) }
+        },
         "Protocol glitches of the client connection.",
     ),
     client(
         "fc_nb_streams",
         Type::Int,
-        |e, _| int(e.conn.multiplex.get().streams.max(1)),
+        |e, _| int(served(e)?.multiplex.get().streams.max(1)),
         "Streams open on the client connection.",
     ),
     client(
@@ -85,7 +94,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     front(
         "fc_settings_streams_limit",
         Type::Int,
-        |e, _| int(e.conn.multiplex.get().limit.max(1)),
+        |e, _| int(served(e)?.multiplex.get().limit.max(1)),
         "Streams that the client connection may carry at once.",
     ),
     front(
