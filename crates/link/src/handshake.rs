@@ -10,7 +10,7 @@ use model::secured::{Material, Secured};
 use rt::{Socket, Timer};
 use tls::stream::Sizes;
 use tls::verify::Expected;
-use tls::{Facts, Failure, Handshake, Step};
+use tls::{Facts, Failure, Handshake, Step, faults};
 
 /// What came of a handshake with a server.
 pub type Shaken = Result<(Box<tls::Stream>, Arc<Secured>), Refused>;
@@ -89,8 +89,10 @@ pub struct Rejected {
 impl Rejected {
     fn new(why: &Failure, heard: bool, answered: bool, facts: Facts) -> Rejected {
         let (number, fault) = describe(why, heard, answered);
-        let fault =
-            fault.map(|(code, text)| tls::faults::of_version(code, facts.version).unwrap_or((code, text)));
+        let fault = fault.map(|(code, text)| faults::of_version(code, facts.version).unwrap_or((code, text)));
+        // A hello of which no version is spoken leaves OpenSSL with the one that it has for all of them.
+        let old = fault.is_some_and(|(code, _)| code == faults::UNSUPPORTED);
+        let facts = if old { Facts { version: "TLSv1.2", ..facts } } else { facts };
         // TLS 1.3 has a cipher before anybody is believed.
         let secured = match secured(facts) {
             early if early.version == "TLSv1.3" && !early.cipher.is_empty() => early,
@@ -258,6 +260,6 @@ fn describe(why: &Failure, heard: bool, answered: bool) -> (u8, Option<(u32, &'s
             (number::AUTHORITY, Some((0x0A00_0086, "certificate verify failed")))
         }
         Failure::Untrusted(_) => (number::CERTIFICATE, Some((0x0A00_0086, "certificate verify failed"))),
-        Failure::Protocol(e) => (number::HANDSHAKE, Some(tls::faults::openssl(e))),
+        Failure::Protocol(e) => (number::HANDSHAKE, Some(faults::openssl(e))),
     }
 }

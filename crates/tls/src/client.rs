@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arc_swap::ArcSwap;
 use rustls::ClientConfig;
-use rustls::client::{ClientSessionMemoryCache, Resumption};
+use rustls::client::{ClientSessionMemoryCache, ClientSessionStore, Resumption};
 use rustls_pki_types::{DnsName, ServerName};
 
 use crate::files::Identity;
@@ -56,6 +56,8 @@ struct Pair {
     early: Option<(Arc<ClientConfig>, Arc<ClientConfig>)>,
     /// Who judges certificates of the server.
     verifier: Arc<OfServers>,
+    /// Sessions to resume, where they are kept.
+    sessions: Option<Arc<ClientSessionMemoryCache>>,
     /// `ktls`.
     ktls: bool,
     /// The highest version that is spoken.
@@ -93,6 +95,16 @@ impl Connector {
 
     pub(crate) fn set_nature(&self, nature: u64) {
         self.1.store(nature, Relaxed);
+    }
+
+    /// Drops the sessions that are kept for a name: a handshake with the server failed, which may be because
+    /// it does not want them.
+    pub fn forget(&self, name: Option<&[u8]>) {
+        let (_, name) = self.pick(name, false);
+        if let Some(sessions) = &self.0.load().sessions {
+            sessions.remove_tls12_session(&name);
+            while sessions.take_tls13_ticket(&name).is_some() {}
+        }
     }
 
     /// The highest version that is spoken.
@@ -150,9 +162,10 @@ impl Pair {
         config.alpn_protocols.clone_from(&rules.alpn);
         config.enable_secret_extraction = true;
         config.key_log = Arc::new(secrets::Log { all: rules.keylog });
-        config.resumption = match rules.no_reuse {
-            true => Resumption::disabled(),
-            false => Resumption::store(Arc::new(ClientSessionMemoryCache::new(SESSIONS))),
+        let sessions = (!rules.no_reuse).then(|| Arc::new(ClientSessionMemoryCache::new(SESSIONS)));
+        config.resumption = match &sessions {
+            None => Resumption::disabled(),
+            Some(sessions) => Resumption::store(sessions.clone()),
         };
         if rules.no_tickets {
             config.resumption =
@@ -167,7 +180,7 @@ impl Pair {
         };
         let early = rules.early_data.then(|| (early(&config), early(&without)));
         let (named, nameless) = (Arc::new(config), Arc::new(without));
-        Ok((Pair { named, nameless, early, verifier, ktls: rules.ktls, highest }, agreed.ignored))
+        Ok((Pair { named, nameless, early, verifier, sessions, ktls: rules.ktls, highest }, agreed.ignored))
     }
 
     /// For one connection whose name can't be sent. Sessions are kept by the name that was sent, so one that

@@ -3,6 +3,9 @@
 
 use rustls::{AlertDescription as Alert, Error, InvalidMessage, PeerIncompatible, PeerMisbehaved};
 
+/// No version in common.
+pub const UNSUPPORTED: u32 = 0x0A00_0102;
+
 /// Number and text of an error.
 pub fn openssl(e: &Error) -> (u32, &'static str) {
     use PeerIncompatible as P;

@@ -122,6 +122,7 @@ pub(super) async fn secure(
         Err(_) if left => Err(Attempt::Aborted),
         Err(Refused::TimedOut) => Err(Attempt::TimedOut),
         Err(Refused::Failed(code, _, facts)) => {
+            tls.connector.forget(how.name);
             stream.txn.server_secured = Some(facts);
             stream.txn.server_conn.error = ConnError(code);
             Err(if code == number::NAME { Attempt::WrongName } else { Attempt::Refused })
