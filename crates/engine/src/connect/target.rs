@@ -63,7 +63,8 @@ pub(super) fn options(
         mark: stream.txn.decisions.bc_mark,
         tos: stream.txn.decisions.bc_tos,
         unsent: tune.unsent_server,
-        delay_ack: proxy.options.tcp_smart_connect,
+        // Without data to go along the acknowledgement goes at once.
+        delay_ack: proxy.options.tcp_smart_connect && (stream.txn.has_req || stream.client.has_input()),
         ..plain_options(tune, proxy, server)
     };
     if server.is_some_and(|s| s.namespace == ServerNamespace::Client) {
