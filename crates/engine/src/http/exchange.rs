@@ -132,7 +132,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };
     let mut wish = Wish { fixed, ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
-    if stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken() {
+    if has_left(stream) {
         // The log names the server that a rule or a cookie found all the same.
         stream.set_server(wish.fixed);
         return gone(stream).await;
@@ -145,6 +145,11 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     }
 }
 
+/// Whether the client did not stay until somebody was chosen to serve it; one of HTTP/2 takes its request back.
+fn has_left(stream: &Stream<'_>) -> bool {
+    stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken()
+}
+
 /// Sends the request to the backend that rules choose.
 async fn to_backend(stream: &mut Stream<'_>) -> Step {
     let Some(backend) = choose::backend(stream) else {
@@ -152,11 +157,20 @@ async fn to_backend(stream: &mut Stream<'_>) -> Step {
             // The frontend takes its own place, which is one for streams.
             return misled(stream);
         }
-        stream.end(Cause::ServerAbort, Phase::Connect);
+        let left = has_left(stream);
+        match left {
+            true => stream.end(Cause::ClientAbort, Phase::Request),
+            false => stream.end(Cause::ServerAbort, Phase::Connect),
+        }
         // Nobody was there to take the request: it counts as one that never came whole, unless it was waited
         // for.
         let times = &mut stream.txn.times;
         times.request.take_if(|_| !times.waited);
+        if left {
+            // Nor is anybody there to be told so.
+            request::count_front_error(stream);
+            return Step::Done(Next::Close);
+        }
         return Step::Done(answer::refuse(stream, 503).await);
     };
     stream.set_backend(backend);
@@ -282,7 +296,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
             });
         }
     }
-    if stream.txn.res.status() == 101 || is_tunnel(stream) {
+    if response::opens_tunnel(stream) {
         return Attempt::Over(forward::tunnel(stream).await);
     }
     if stream.upstream.as_ref().is_some_and(crate::stream::Upstream::is_through) {

@@ -398,6 +398,9 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
         return next;
     }
     super::exchange::tell(stream);
+    if !response::opens_tunnel(stream) {
+        return body(stream).await;
+    }
     let mut down = Half::new(Framing::Close);
     down.splice = splices(stream, front, back, false);
     if let Some(chain) = crate::filter::late(stream, Side::Response) {

@@ -45,6 +45,11 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         return Step::Done(next);
     }
     super::cgi::finish_response(stream);
+    stage(stream).await
+}
+
+/// Frames the response as its client needs it, and stages its head.
+async fn stage(stream: &mut Stream<'_>) -> Step {
     reframe_service(stream);
     let body = stream.http.response_body;
     let said = stream.txn.res.has(Known::TransferEncoding);
@@ -194,7 +199,12 @@ pub fn note(stream: &mut Stream<'_>) {
     }
 }
 
-/// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
+/// Whether the response opens a tunnel: 101, or 2xx to CONNECT.
+pub fn opens_tunnel(stream: &Stream<'_>) -> bool {
+    stream.txn.res.status() == 101 || super::exchange::is_tunnel(stream)
+}
+
+/// Processes the head of a response that opens a tunnel.
 pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let upgrade = http1::upgrades(&stream.txn.res);
     let worker = stream.worker.clone();
@@ -210,6 +220,12 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     crate::persist::response(stream, back);
     if !answer::after_response_rules(stream) {
         return Step::Done(super::rules::failed_after(stream).await);
+    }
+    if !opens_tunnel(stream) {
+        // A rule says no. The client is not told of a tunnel and gets none: what else it sends never reaches
+        // the server.
+        stream.http.response_body = Body::UntilClose;
+        return stage(stream).await;
     }
     stream.txn.status = stream.txn.res.status();
     if headers::send_tunnel(stream, upgrade).is_err() {
