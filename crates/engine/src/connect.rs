@@ -218,7 +218,7 @@ struct Aim<'a> {
 impl Aim<'_> {
     /// Whether a handshake has to tell the protocol, be it one of one.
     fn asks(&self) -> bool {
-        !self.speaks.is_unasked() && self.config.tls().is_some_and(|tls| !tls.alpn.is_empty())
+        self.config.tls().is_some_and(|tls| tls.npn || !self.speaks.is_unasked() && !tls.alpn.is_empty())
     }
 
     /// Whether a connection is one of HTTP/1 from its beginning.

@@ -39,9 +39,11 @@ pub fn run(stream: &mut Stream<'_>) {
     if !stream.http.misled {
         stream.release();
     }
-    let logged = crate::log::wanted(stream);
+    let mut logged = crate::log::wanted(stream);
     if logged {
         crate::log::write(stream);
+    } else if stream.txn.silent && stream.txn.has_req {
+        logged = crate::log::left_to_client(stream);
     }
     stream.parted = None;
     stream.release();

@@ -98,6 +98,24 @@ pub fn write(stream: &mut Stream<'_>) {
     line(stream, if failed { Origin::Error } else { Origin::Close });
 }
 
+/// `log-steps close` means the end of every stream: also of one that its client is to try again by itself,
+/// whose end is not worth a line otherwise. What rules made of its level is forgotten then, as in HAProxy.
+/// Whether there is a line.
+pub fn left_to_client(stream: &mut Stream<'_>) -> bool {
+    let proxy = stream.frontend();
+    let named = proxy.log.steps.is_some_and(|s| s & Origin::Close.bit() != 0);
+    let written =
+        named && !proxy.options.logasap && !proxy.log.targets.is_empty() && !stream.txn.mirror.is_copy;
+    if written {
+        stream.end(Cause::ServerAbort, Phase::Data);
+        stream.txn.decisions.log_level = None;
+        // That there is no status is told as 0.
+        stream.txn.hinted = true;
+        line(stream, Origin::Close);
+    }
+    written
+}
+
 /// Whether the client's connection carries HTTP, be it since it turned to it.
 fn speaks_http(stream: &Stream<'_>) -> bool {
     stream.client.conn().http_major.get() > 0

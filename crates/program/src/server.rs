@@ -293,6 +293,8 @@ pub struct ServerTls {
     pub connector: Arc<tls::Connector>,
     /// `alpn`: what is offered.
     pub alpn: Arc<[Vec<u8>]>,
+    /// `npn`: the protocol is known with the handshake only, though nothing is offered.
+    pub npn: bool,
     /// `sni`.
     pub sni: Option<Arc<lang::Expr>>,
     /// `allow-0rtt`.

@@ -120,6 +120,7 @@ impl Assembly<'_> {
                     sni: self.name_of_nobody(draft, p, notes),
                     early: false,
                     auto: false,
+                    npn: false,
                 });
                 let server = RingServer {
                     name: draft.name.clone(),

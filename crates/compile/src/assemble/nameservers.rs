@@ -34,8 +34,14 @@ impl Assembly<'_> {
                 let sni = self.name_of_nobody(&line, &nobody, notes);
                 let connector = self.connector(&line, &nobody, false, notes).filter(|_| line.tls.on);
                 let alpn = line.tls.words.alpn.clone().unwrap_or_default().into();
-                let tls =
-                    connector.map(|connector| ServerTls { connector, alpn, sni, early: false, auto: false });
+                let tls = connector.map(|connector| ServerTls {
+                    connector,
+                    alpn,
+                    npn: false,
+                    sni,
+                    early: false,
+                    auto: false,
+                });
                 let way = Way { tls, plain: line.plain.clone(), source: line.source.clone() };
                 let section = self.resolvers.get_mut(section);
                 if let Some(server) = section.and_then(|section| section.servers.get_mut(at)) {

@@ -31,7 +31,8 @@ impl Assembly<'_> {
         let words = self.server_words(server.span).0;
         let words = draft.words.or(&words);
         let (alpn, early) = (words.alpn.clone().unwrap_or_default().into(), words.early_data);
-        Some(ServerTls { connector, alpn, sni, early, auto: draft.auto && p.mode == program::Mode::Http })
+        let auto = draft.auto && p.mode == program::Mode::Http;
+        Some(ServerTls { connector, alpn, npn: draft.npn, sni, early, auto })
     }
 
     /// The expression of a name that connections to a server have.

@@ -56,6 +56,8 @@ pub(crate) struct ServerTlsDraft {
     pub sni: Option<Deferred>,
     pub auto: bool,
     pub no_reuse: bool,
+    /// `npn`.
+    pub npn: bool,
     /// `check-ssl` or `no-check-ssl`, if one of them was said.
     pub check: Option<bool>,
     pub check_sni: Option<Box<str>>,
@@ -76,6 +78,7 @@ impl Default for ServerTlsDraft {
             sni: None,
             auto: true,
             no_reuse: false,
+            npn: false,
             check: None,
             check_sni: None,
             check_auto: true,

@@ -71,10 +71,7 @@ const fn own(name: &'static str, args: i8, set: Set, doc: &'static str) -> Serve
 /// A word with a value and without effect, and why it has none.
 const fn vain(name: &'static str, why: &'static str) -> ServerKeyword {
     fn set(_: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
-        let missing = match s.eaten().text() {
-            "npn" => "'npn' : missing the comma-delimited NPN protocol suite".to_owned(),
-            name => format!("'{name}' expects an argument."),
-        };
+        let missing = format!("'{}' expects an argument.", s.eaten().text());
         s.word(missing).map(drop)
     }
     ServerKeyword {

@@ -2,7 +2,7 @@
 
 use ::tls::suites::Version;
 
-use super::{ServerKeyword, off, on, text, vain, word};
+use super::{ServerKeyword, off, on, text, word};
 use crate::draft::{Deferred, Draft, ServerDraft};
 use crate::statement::{Statement, Step};
 use crate::tls::words as tls_words;
@@ -176,7 +176,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("no-tlsv11", 0, |v, _, _| without(v, Version::Tls11), "Without this version.").example("no-tlsv11"),
     word("no-tlsv12", 0, |v, _, _| without(v, Version::Tls12), "Without this version.").example("no-tlsv12"),
     word("no-tlsv13", 0, |v, _, _| without(v, Version::Tls13), "Without this version.").example("no-tlsv13"),
-    vain("npn", "TLS has ALPN in its place."),
+    ServerKeyword {
+        idle: true,
+        ..word(
+            "npn",
+            1,
+            |v, s, _| {
+                v.tls.npn = true;
+                s.word("'npn' : missing the comma-delimited NPN protocol suite").map(drop)
+            },
+            "TLS has ALPN in its place.",
+        )
+    },
     ServerKeyword {
         idle: true,
         ..word("renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated.")
