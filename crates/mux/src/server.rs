@@ -88,7 +88,7 @@ pub trait Pool {
         drop(resting);
     }
 
-    /// Whether another connection rests there that the same requests may use.
+    /// Whether another connection rests there.
     fn has_another(&self, than: &Mux) -> bool;
 }
 
@@ -303,8 +303,7 @@ impl Mux {
         is_safe(self.requests.get())
     }
 
-    /// Whether it need not rest: its server is not used any more, or enough connections rest, and one of them
-    /// fits the same requests.
+    /// Whether it need not rest: its server is not used any more, or enough connections rest.
     fn is_surplus(&self) -> bool {
         let Owner { server, low, pool, .. } = &self.owner;
         let Some(state) = server else { return false };

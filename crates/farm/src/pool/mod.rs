@@ -131,13 +131,9 @@ impl Pools {
         muxes.iter().find(fits).cloned()
     }
 
-    /// Whether this worker has another connection of many streams that the same requests may use.
+    /// Whether this worker has another connection of many streams, whomever it fits, as in HAProxy.
     pub fn has_another(&self, proxy: u32, server: u32, mux: &Mux) -> bool {
-        let others = |other: &Rc<Mux>| {
-            !std::ptr::eq(&raw const **other, mux)
-                && !other.is_closing()
-                && other.identity() == mux.identity()
-        };
+        let others = |other: &Rc<Mux>| !std::ptr::eq(&raw const **other, mux) && !other.is_closing();
         self.of(proxy, server).is_some_and(|pool| pool.muxes.borrow().iter().any(others))
     }
 
