@@ -273,11 +273,14 @@ pub fn options(worker: &FarmWorker, at: At, server: &Server) -> ConnectOptions {
     let proxy = &*worker.farm.program.proxy(at.proxy);
     let source = server.source.as_ref().or(proxy.source.as_ref());
     let has_port = server.check.as_ref().is_some_and(|check| check.port.is_some());
+    // Packets to a server behind a Unix socket are never signed, nor then those of its checks elsewhere.
+    let local = matches!(**server.state.target.load(), model::configured::Target::Unix { .. });
+    let md5sig = server.md5sig.as_deref().filter(|_| !local);
     ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),
         interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
         mptcp: server.check_mptcp.unwrap_or(server.mptcp && !has_port),
-        md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
+        md5sig: md5sig.map(|k| k.as_bytes().to_vec()),
         namespace: server.namespace.without_client(),
         ..ConnectOptions::default()
     }

@@ -52,7 +52,10 @@ pub async fn connect(
         farm::secure::count(&worker.farm, proxy, &config.state, &shaken);
         let (stream, facts) = shaken.map_err(|refused| match refused {
             Refused::TimedOut => Fault::TimedOut,
-            Refused::Failed(..) => Fault::Refused,
+            Refused::Failed(..) => {
+                tls.connector.forget(name.as_deref());
+                Fault::Refused
+            }
         })?;
         socket.secure(*stream, Some(facts));
     }

@@ -239,7 +239,10 @@ impl Script<'_> {
         match link.secure(worker, handshake, &mut self.timer, count).await {
             Ok(()) => Ok(()),
             Err(Refused::TimedOut) => Err(failure(CheckStatus::L6Timeout, place.to_owned())),
-            Err(Refused::Failed(_, text, _)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),
+            Err(Refused::Failed(_, text, _)) => {
+                connector.forget(name);
+                Err(failure(CheckStatus::L6Rsp, format!("{text}{place}")))
+            }
         }
     }
 }
