@@ -215,7 +215,12 @@ impl Proxy {
     pub fn leaves(&self, retry: u32, left: u32, bound: bool) -> bool {
         let interval = self.options.redispatch;
         let free = interval != 0 && !bound && !self.balance.is_hash();
-        free || redispatches(interval, retry, left)
+        free || self.chooses_anew(retry, left)
+    }
+
+    /// Whether the interval of `option redispatch` is over with the n-th retry, after which `left` remain.
+    pub fn chooses_anew(&self, retry: u32, left: u32) -> bool {
+        redispatches(self.options.redispatch, retry, left)
     }
 
     /// A backend with the settings of this one, which is made of a `defaults` section and so has no servers

@@ -27,9 +27,13 @@ pub(super) async fn retry(
         leave(stream, server, wish);
         return Ok(());
     }
-    count_again(stream, proxy, server);
+    // Where there is nobody else the choice comes to the same server, after the rest.
+    let chosen = proxy.chooses_anew(stream.txn.retries, retries.saturating_sub(stream.txn.retries));
+    if !chosen {
+        count_again(stream, proxy, server);
+    }
     // A server that let the time pass has had its rest. One that the system does not let us reach needs none.
-    match failure {
+    let rested = match failure {
         Attempt::TimedOut | Attempt::Unreachable => Ok(()),
         _ => {
             // The connection that failed is gone, and with it what went wrong.
@@ -41,7 +45,12 @@ pub(super) async fn retry(
             }
             pause(stream, proxy).await
         }
+    };
+    if chosen && rested.is_ok() {
+        count_again(stream, proxy, server);
+        stream.txn.times.queued = Some(rt::now());
     }
+    rested
 }
 
 /// Rests before the same server is tried again, unless the client leaves meanwhile.
