@@ -112,7 +112,8 @@ fn reframe_service(stream: &mut Stream<'_>) {
 }
 
 /// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not
-/// speak of chunks. Whether the client's connection had better end with it.
+/// speak of chunks. Whether the client's connection had better end with it: also where the server's ended with
+/// the body.
 fn unframe(stream: &mut Stream<'_>) -> bool {
     let status = stream.txn.res.status();
     // The answer to a HEAD speaks of chunks and has none.
@@ -120,7 +121,8 @@ fn unframe(stream: &mut Stream<'_>) -> bool {
     if chunked {
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
-    chunked || status < 200
+    let open = is_bodiless(status) && stream.http.response_body == Body::UntilClose;
+    chunked || open || status < 200
 }
 
 /// Rules on the response, of the backend before those of the frontend. What `tcp-response` lets through
