@@ -145,7 +145,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     }
 }
 
-/// Whether the client did not stay until somebody was chosen to serve it; one of HTTP/2 takes its request back.
+/// Whether the client did not stay until somebody was chosen to serve it; one of HTTP/2 takes its request
+/// back.
 fn has_left(stream: &Stream<'_>) -> bool {
     stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken()
 }

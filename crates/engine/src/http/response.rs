@@ -112,8 +112,8 @@ fn reframe_service(stream: &mut Stream<'_>) {
 }
 
 /// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not
-/// speak of chunks. Whether the client's connection had better end with it: also where the server's ended with
-/// the body.
+/// speak of chunks. Whether the client's connection had better end with it: also where the server's ended
+/// with the body.
 fn unframe(stream: &mut Stream<'_>) -> bool {
     let status = stream.txn.res.status();
     // The answer to a HEAD speaks of chunks and has none.
