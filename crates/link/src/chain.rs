@@ -355,12 +355,7 @@ impl Chain {
             stage.rewriter.trailers(trailers);
         }
         self.tail.list.iter_mut().for_each(|gate| gate.trailers(trailers));
-        let mut out = Vec::with_capacity(bytes.len());
-        for (_, name, value) in trailers.fields() {
-            [name, b": ", value, b"\r\n"].into_iter().for_each(|part| out.extend_from_slice(part));
-        }
-        out.extend_from_slice(b"\r\n");
-        out
+        trailers.trailer_lines()
     }
 }
 

@@ -88,12 +88,7 @@ impl Delivery {
         match self.body {
             Body::Chunked => {
                 self.append(b"0\r\n");
-                for (_, name, value) in head.fields() {
-                    for part in [name, b": ", value, b"\r\n"] {
-                        self.append(part);
-                    }
-                }
-                self.append(b"\r\n");
+                self.append(&head.trailer_lines());
             }
             Body::UntilClose => self.ends = true,
             Body::Length(_) => self.settle(Some(head)),

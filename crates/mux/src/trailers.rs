@@ -66,20 +66,8 @@ impl Trailers {
 impl Behind for Trailers {
     fn poll_lines(&self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         self.poll_settled(cx).map(|()| match &*self.state.borrow() {
-            State::Fields(head) => lines(head),
+            State::Fields(head) => head.trailer_lines(),
             _ => Vec::new(),
         })
     }
-}
-
-/// Fields as they stand behind the last chunk of a body.
-fn lines(head: &Head) -> Vec<u8> {
-    let mut out = Vec::with_capacity(head.wire_len());
-    for (_, name, value) in head.fields() {
-        for part in [name, b": ", value, b"\r\n"] {
-            out.extend_from_slice(part);
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    out
 }

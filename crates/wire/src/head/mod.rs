@@ -302,6 +302,17 @@ impl Head {
         self.start_line_len() + self.field_bytes + 2
     }
 
+    /// The fields as they stand behind the last chunk of a body, the empty line included (RFC 9112 section
+    /// 7.1.2).
+    pub fn trailer_lines(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.field_bytes + 2);
+        for (_, name, value) in self.fields() {
+            [name, b": ", value, b"\r\n"].into_iter().for_each(|part| out.extend_from_slice(part));
+        }
+        out.extend_from_slice(b"\r\n");
+        out
+    }
+
     /// Bytes that the head counts for in logs and statistics. HAProxy counts its own form of a message: a
     /// start line of 20 bytes and its three parts, the names and values of the fields, one byte for the end.
     pub fn counted_len(&self) -> usize {
