@@ -208,16 +208,14 @@ fn far(inner: &Inner, line: UnixStream, shared: &Arc<Shared>, peers: &Peers) -> 
         Ok(line) => outside::replay(outside::Record::arriving(line)),
         Err(e) => return silent(&e),
     }
-    let mut reader = line.try_clone();
-    let mut way = Way::Far(line);
     let read = read(shared, &inner.args);
-    let verdict = outside::live().and_then(|()| verdict(reader.as_mut().map_err(|e| e.kind())?));
-    let check = match verdict {
+    let check = match outside::live().and_then(|()| verdict(&line)) {
         Ok(Verdict::Fits { check }) => check,
         Ok(Verdict::Wrong(text)) => return Outcome::Refused(text),
         Err(e) => return silent(&e),
     };
-    let prepared = read.and_then(|renewed| prepare(shared, renewed, &inner.args, &mut way));
+    let mut way = Way::Far(line);
+    let prepared = read.and_then(|read| prepare(shared, read, &inner.args, &mut way));
     finish(prepared, &mut way, shared, peers, check)
 }
 
@@ -229,7 +227,7 @@ enum Verdict {
     Wrong(String),
 }
 
-fn verdict(line: &mut UnixStream) -> io::Result<Verdict> {
+fn verdict(mut line: &UnixStream) -> io::Result<Verdict> {
     let (mut mark, mut length) = ([0], [0; 8]);
     line.read_exact(&mut mark)?;
     if mark != [2] {

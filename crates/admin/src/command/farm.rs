@@ -69,7 +69,6 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
         return Ok(Reply::Dump(format!("List of keywords supported for dynamic server:\n{words}")));
     }
     let pair = call.arg(0).split_once('/').filter(|(b, server)| !b.is_empty() && !server.is_empty());
-    call.arg(0).split_once('/').filter(|(backend, server)| !backend.is_empty() && !server.is_empty());
     let (backend, name) = pair.ok_or("Require 'backend/server'.")?;
     if let Some(odd) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !".:_-".contains(*c)) {
         return Err(format!("character '{odd}' is not permitted in server name '{name}'.").into());
