@@ -28,6 +28,17 @@ pub type CheckFn = fn(&mut Vec<Arg>, &mut dyn Names) -> Result<(), Fault>;
 /// Checks the patterns that an ACL compares samples with as a whole.
 pub type PatternsFn = fn(&[Arg], &[Box<[u8]>]) -> Result<(), Fault>;
 
+/// What a fetch looks at beyond what the places tell in which its data exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Of {
+    /// What only streams have.
+    pub stream: bool,
+    /// The head of a request, though that is kept for later.
+    pub request: bool,
+    /// Figures that are complete only when the stream is over.
+    pub end: bool,
+}
+
 /// One fetch.
 pub struct FetchDef {
     /// Name.
@@ -48,6 +59,8 @@ pub struct FetchDef {
     pub patterns: Option<PatternsFn>,
     /// Differs from one evaluation to the next, or has a side effect: never shared or hoisted.
     pub volatile: bool,
+    /// What its places do not tell of it.
+    pub of: Of,
     /// What it finds grows while data comes: a test that fails is not decided before all of it is there.
     pub growing: fn(&[Arg]) -> bool,
     /// One line of documentation.
@@ -85,16 +98,7 @@ impl FetchDef {
     /// there was one.
     pub fn is_of_stream(&self) -> bool {
         let sources = [REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, BACKEND, SERVER];
-        let named = ["txn.", "bc.", "bc_"].iter().any(|prefix| self.name.starts_with(prefix));
-        let single = [
-            "fc.timer.total",
-            "http_first_req",
-            "capture.res.ver",
-            "cur_client_timeout",
-            "prio_class",
-            "prio_offset",
-        ];
-        named || sources.contains(&self.places) || single.contains(&self.name)
+        self.of.stream || sources.contains(&self.places)
     }
 
     /// Whether it is told by a message of HTTP, or by what is kept of one.
@@ -104,13 +108,12 @@ impl FetchDef {
 
     /// Whether it reads the head or the body of a request of HTTP as long as that is there.
     pub fn reads_request(&self) -> bool {
-        let kept = ["req.ver", "req_ver", "req.proto_http", "req_proto_http"].contains(&self.name);
-        kept || [REQUEST, EITHER_HEAD].contains(&self.places)
+        self.of.request || [REQUEST, EITHER_HEAD].contains(&self.places)
     }
 
     /// Whether its figures are complete only when the stream is over.
     pub fn is_of_the_end(&self) -> bool {
-        self.places == REQUEST_FIGURES || self.places == RESPONSE_FIGURES || self.name == "fc.timer.total"
+        self.of.end || [REQUEST_FIGURES, RESPONSE_FIGURES].contains(&self.places)
     }
 
     /// An entry without arguments, variants or side effects; the methods below add to it.
@@ -131,6 +134,7 @@ impl FetchDef {
             check: None,
             patterns: None,
             volatile: false,
+            of: Of { stream: false, request: false, end: false },
             growing: |_| false,
             doc,
             example: name,
@@ -171,6 +175,24 @@ impl FetchDef {
     /// Differs from one evaluation to the next.
     pub const fn volatile(mut self) -> FetchDef {
         self.volatile = true;
+        self
+    }
+
+    /// It looks at what only streams have: see [`FetchDef::is_of_stream`].
+    pub const fn of_stream(mut self) -> FetchDef {
+        self.of.stream = true;
+        self
+    }
+
+    /// It reads the head of a request: see [`FetchDef::reads_request`].
+    pub const fn of_request(mut self) -> FetchDef {
+        self.of.request = true;
+        self
+    }
+
+    /// It tells how the stream ended, or how long it took: see [`FetchDef::is_of_the_end`].
+    pub const fn of_end(mut self) -> FetchDef {
+        self.of = Of { stream: true, end: true, ..self.of };
         self
     }
 

@@ -294,12 +294,25 @@ def run_seeds(a):
     print(f"{sum(sums.values())} programs in {spent:.0f} s: " + ", ".join(f"{n} {w}" for w, n in sorted(sums.items())))
 
 
+def spread_out(first, last, counts):
+    """One verdict for each seed of a range of the committed journal: which seed had which is not in it, only how many."""
+    return dict(zip(range(first, last + 1), counts.elements()))
+
+
 def journal(a):
-    """Writes what the journal of --out says about the newest build of each seed into the committed one: ranges and sums."""
+    """Puts what the journal of --out says about the newest build of each seed into the committed one: ranges and sums. What that says of
+    other seeds stays, so that machines that live for one day add up to the whole."""
     newest = {}
+    for line in open(JOURNAL):
+        if not line.startswith("#"):
+            version, build, seeds, *counts = line.split()
+            first, last = map(int, seeds.split("-"))
+            counts = collections.Counter(dict(zip(("same", "differs", "refused"), map(int, counts))))
+            for seed, verdict in spread_out(first, last, counts).items():
+                newest[(int(version), seed)] = (build, verdict)
     for line in open(os.path.join(a.out, "journal.tsv")):
         cells = line.split("\t")
-        newest[(int(cells[2]), int(cells[0]))] = (cells[1], cells[3])
+        newest[(int(cells[2]), int(cells[0]))] = (a.build or cells[1], cells[3])
     ranges, last = [], None
     for (version, seed), (build, verdict) in sorted(newest.items()):
         if last is None or last["version"] != version or last["build"] != build or last["to"] + 1 != seed:

@@ -126,13 +126,15 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, a| timed(e, a, Side::Response, |i| i.rtt_us),
         "Round-trip time to the server, ms or us.",
         "bc_rtt(us)",
-    ),
+    )
+    .of_stream(),
     round_trip(
         "bc_rttvar",
         |e, a| timed(e, a, Side::Response, |i| i.rttvar_us),
         "Variance of the round-trip time to the server.",
         "bc_rttvar(us)",
-    ),
+    )
+    .of_stream(),
     front("dst_conn", Type::Int, dst_conn, "Connections on the same listener.").volatile(),
     front(
         "fe_defbe",
@@ -155,7 +157,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
         REQUEST_KEPT,
         |e, _| Ok(Value::Bool(e.txn.first_request && e.conn.http_major.get() < 2)),
         "Whether this is the first request of its connection.",
-    ),
+    )
+    .of_stream(),
 ];
 
 /// A version of HTTP; there is none where none is spoken, or not yet.

@@ -28,7 +28,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "cur_client_timeout",
         |e, _| ms(e.txn.overrides.client.or(fe(e)?.client)),
         "Client timeout in force, ms.",
-    ),
+    )
+    .of_stream(),
     back(
         "cur_connect_timeout",
         |e, _| ms(e.txn.overrides.connect.or(be(e)?.connect)),

@@ -28,10 +28,12 @@ const fn res(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) ->
 }
 
 const REQ_VER: FetchDef =
-    kept("req.ver", Type::Str, |e, _| version(e, Side::Request), "HTTP version of the request, '1.1'.");
+    kept("req.ver", Type::Str, |e, _| version(e, Side::Request), "HTTP version of the request, '1.1'.")
+        .of_request();
 const RES_VER: FetchDef =
     res("res.ver", Type::Str, |e, _| version(e, Side::Response), "HTTP version of the response, '1.1'.");
-const PROTO_HTTP: FetchDef = kept("req.proto_http", Type::Bool, proto_http, "Whether the request is HTTP.");
+const PROTO_HTTP: FetchDef =
+    kept("req.proto_http", Type::Bool, proto_http, "Whether the request is HTTP.").of_request();
 
 pub(super) const FETCHES: &[FetchDef] = &[
     req("base", Type::Str, |e, _| Ok(Value::Str(base(e)?)), "Host and path of the request."),
@@ -57,7 +59,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
         .args("integer", "capture.res.hdr(0)")
         .check(check_capture),
-    kept("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'."),
+    kept("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'.")
+        .of_stream(),
     kept("method", Type::Method, method, "Method of the request."),
     req("path", Type::Str, |e, _| text(Some(path(e)?)), "Path of the request, without host and query."),
     req("pathq", Type::Str, |e, _| text(Some(pathq(e)?)), "Path and query of the request."),

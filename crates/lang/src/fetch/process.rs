@@ -31,6 +31,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| int(e.txn.decisions.priority_class),
         "Priority class in queues.",
     )
+    .of_stream()
     .volatile(),
     FetchDef::new(
         "prio_offset",
@@ -39,6 +40,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| int(e.txn.decisions.priority_offset),
         "Priority offset in queues, ms.",
     )
+    .of_stream()
     .volatile(),
     FetchDef::new("proc", Type::Int, CONSTANT, |_, _| int(1), "Position of the process, always 1."),
     FetchDef::new("stopping", Type::Bool, INTERNAL, stopping, "Whether the process is stopping.").volatile(),

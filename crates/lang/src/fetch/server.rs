@@ -10,7 +10,7 @@ use super::client::{error_name, error_text};
 use super::{int, ip, port, text};
 
 const fn conn(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
-    FetchDef::new(name, out, SERVER_CONN, eval, doc)
+    FetchDef::new(name, out, SERVER_CONN, eval, doc).of_stream()
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
@@ -102,6 +102,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         term,
         "How the stream ended: the first two letters of section 8.5.",
     )
+    .of_stream()
     .volatile(),
     FetchDef::new(
         "txn.id32",
@@ -109,8 +110,10 @@ pub(super) const FETCHES: &[FetchDef] = &[
         INTERNAL,
         |e, _| int(e.txn.serial & 0xffff_ffff),
         "Number of the transaction, 32 bits.",
-    ),
-    FetchDef::new("txn.status", Type::Int, RESPONSE_KEPT, |e, _| int(e.txn.status), "Status as logged."),
+    )
+    .of_stream(),
+    FetchDef::new("txn.status", Type::Int, RESPONSE_KEPT, |e, _| int(e.txn.status), "Status as logged.")
+        .of_stream(),
 ];
 
 fn term<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

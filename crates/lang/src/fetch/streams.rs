@@ -36,19 +36,22 @@ pub(super) const FETCHES: &[FetchDef] = &[
         Type::Int,
         |e, _| server(e, |_| e.txn.server_conn.glitches),
         "Protocol glitches of the server connection.",
-    ),
+    )
+    .of_stream(),
     back(
         "bc_nb_streams",
         Type::Int,
         |e, _| server(e, |m| m.streams.max(1)),
         "Streams open on the server connection.",
-    ),
+    )
+    .of_stream(),
     back(
         "bc_settings_streams_limit",
         Type::Int,
         |e, _| server(e, |m| m.limit.max(1)),
         "Streams that the server connection may carry at once.",
-    ),
+    )
+    .of_stream(),
     back(
         "bs.aborted",
         Type::Int,

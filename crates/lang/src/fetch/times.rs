@@ -47,7 +47,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| ms(Timers::of(e).handshake()),
         "Time of the handshakes (%Th).",
     ),
-    timer("fc.timer.total", CLIENT, |e, _| ms(Timers::of(e).total()), "Time of the stream (%Tt)."),
+    timer("fc.timer.total", CLIENT, |e, _| ms(Timers::of(e).total()), "Time of the stream (%Tt).").of_end(),
     timer("req.timer.hdr", REQUEST, |e, _| ms(Timers::of(e).request()), "Time to receive the request (%TR)."),
     timer(
         "req.timer.idle",
@@ -67,7 +67,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
         SERVER_CONN,
         |e, _| ms(Timers::of(e).connect()),
         "Time to connect to the server (%Tc).",
-    ),
+    )
+    .of_stream(),
     timer(
         "res.timer.data",
         RESPONSE_FIGURES,
