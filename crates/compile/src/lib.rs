@@ -82,6 +82,8 @@ pub struct Options {
     pub trust_servers: bool,
     /// `-dI`: programs may be run while traffic is served.
     pub fork_wanted: bool,
+    /// `-c`: nothing will be started. HAProxy does not look up then where logs go.
+    pub only_checked: bool,
     /// A script sends the mails about servers (`core.use_native_mailers_config`).
     pub mail_by_script: bool,
 }
@@ -108,6 +110,7 @@ impl Default for Options {
             localpeer: None,
             trust_servers: false,
             fork_wanted: false,
+            only_checked: false,
             mail_by_script: false,
         }
     }

@@ -294,6 +294,7 @@ fn options(args: &Args) -> compile::Options {
         localpeer: args.localpeer.as_deref().map(Into::into),
         trust_servers: args.trust_servers,
         fork_wanted: args.fork_wanted,
+        only_checked: args.check,
         mail_by_script: false,
     }
 }

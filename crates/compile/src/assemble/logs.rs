@@ -114,7 +114,15 @@ impl Assembly<'_> {
     fn log_target(&mut self, draft: &TargetDraft, whose: &str, notes: &mut Diagnostics) -> Option<Target> {
         let span = draft.span;
         let (file, line) = (self.ground.sources.name(span.file).to_owned(), span.line);
-        let mut refuse = |text: String| notes.push(Diagnostic::alert(span, text).styled(Style::Bare));
+        let only_checked = self.ground.options.only_checked;
+        // A check of a part of the files, without that which makes the ring, is right; a start is not.
+        let mut refuse = |text: String| {
+            notes.push(match only_checked {
+                false => Diagnostic::alert(span, text).styled(Style::Bare),
+                true => Diagnostic::notice(span, format!("{text} The process will not start so."))
+                    .styled(Style::Bare),
+            });
+        };
         let place = match whose {
             "" => format!("global log directive declared in file {file} at line '{line}'"),
             section => format!("log directive declared in {section} in file '{file}' at line {line}"),
