@@ -71,4 +71,6 @@ pub struct Compression {
     pub requests: bool,
     /// `direction`: responses are compressed.
     pub responses: bool,
+    /// There is a `direction`; without it `filter comp-req` compresses requests, too.
+    pub directed: bool,
 }

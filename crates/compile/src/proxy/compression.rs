@@ -46,6 +46,7 @@ fn compression(s: &mut Statement<'_>, p: &mut Draft) -> Step {
                 "both" => (true, true),
                 _ => return Err(s.fail("'compression' expects 'request', 'response', or 'both'.")),
             };
+            made.directed = true;
             Ok(())
         }
         _ => Err(s.fail(EXPECTS)),
