@@ -462,6 +462,34 @@ def nowhere(config):
 UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502|body \d+: <html><body><h1>502 ")
 
 
+def places_of_502(config):
+    """The addresses that stand for a 502 (`errorloc`)."""
+    found = (re.match(r"\s+errorloc(?:302|303)? 502 (\S+)", line) for line in config)
+    return [" *location: " + re.escape(place[1]) + "$" for place in found if place]
+
+
+# Rules on a response that wait.
+WAITS = re.compile(r"\s+http-response (pause|wait-for-body|lua\.)|\s+filter spoe ")
+
+
+def breaks_off(script):
+    """Whether an origin closes before its response is whole."""
+    for op, behind in zip(script, script[1:] + [None]):
+        if op[0] == "fcgi" and op[-1] == "close":
+            return True
+        if op[0] == "send" and behind == ["close"]:
+            head, _, body = op[1].rpartition("\r\n\r\n")
+            length = re.search(r"(?i)content-length: (\d+)", head)
+            return bool(length) and len(body) < int(length[1])
+    return False
+
+
+def broken_in_a_wait(case):
+    """The steps in which a response breaks off while rules on it may wait: HAProxy gives its client nothing of it then, or all that came."""
+    if any(map(WAITS.match, case["config"])):
+        yield from (at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "origin" and any(map(breaks_off, op[1])) for op in ops))
+
+
 def unreachable(case):
     """Whether a server of HTTP/2 may refuse connections: nobody listens there, or a command gives it another address."""
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
@@ -516,7 +544,9 @@ def parted(record, case):
         # HAProxy 3.5-dev5 crashed in the last step that it has.
         steps.append(max((step for step, _, _ in record if 0 < step < 1000), default=1))
     if unreachable(case):
-        steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
+        unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
+        steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
+    steps += broken_in_a_wait(case)
     steps += unended(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
