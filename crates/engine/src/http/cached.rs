@@ -60,6 +60,9 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     if let Step::Done(next) = rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
+    if let Step::Done(next) = rules::filters(stream, Moment::ResponseRules, Whose::All).await {
+        return next;
+    }
     if let Step::Done(next) = on_response(stream).await {
         return next;
     }
