@@ -43,7 +43,7 @@ MASKS = [
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
     ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
-    ("reason", r"client", r"^HTTP/1\.1 418 (?:Teapot|I'm a teapot)$", "HTTP/1.1 418 A teapot"),
+    ("reason", r"client", r"^(HTTP/1\.[01]) 418 (?:Teapot|I'm a teapot)$", r"\1 418 A teapot"),
     # What had come before an exchange was broken off is a matter of time.
     ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
     # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
@@ -727,6 +727,20 @@ def hasty(case):
     return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
 
 
+# Rules of TCP that end a connection once its server is reached.
+UNHEARD = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
+
+
+def unheard(first, second, case):
+    """The steps in which such a rule came before the first bytes of a client in one program, and behind them in the other: then the
+    server has them or not, and `option dontlognull` leaves the line out or not."""
+    if any(map(UNHEARD.match, case["config"])):
+        for step, channel in {*first} & {*second}:
+            lines = [side[step, channel] for side in (first, second)]
+            if channel.startswith("origin ") and ["(ended)"] in lines and all(len(some) < 3 and some[-1] == "(ended)" for some in lines):
+                yield step
+
+
 def numbered(side):
     """Connections of origins by when they were first seen: where steps are left out, what they opened has no number."""
     names, counts = {}, {}
@@ -766,6 +780,8 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
     if late:
         first, second = numbered(first), numbered(second)
+    hurried = {*unheard(first, second, case)}
+    first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))
     for key in [key for key in {*first, *second} if key[1] in case.get("ignore", ())]:
         first.pop(key, None), second.pop(key, None)
     out, refused = [], first.get((-1, "check")) != second.get((-1, "check"))
