@@ -37,7 +37,7 @@ MASKS = [
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
     ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)\+?(?:T|-\d+)(?= -?\d+ )", r"\1T"),
     # What HAProxy says behind a command that it has refused, whatever it is about.
-    ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
+    ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!|Lua function ')", ""),
     # The host of a CONNECT whose target a rule made a URL: HAProxy takes all of it for the host.
     ("connect-host", r"origin", r"^host: https?://([^/]*)/.*$", r"host: \1"),
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
@@ -84,6 +84,7 @@ DROPS = [
     ("unresolved", r".*show info", r"FailedResolutions: "),
     # What each packer makes of a body.
     ("packers", r".*show stat", r"\S+ comp_out="),
+    ("packers", r".*show info", r"CompressBpsOut: "),
     # What each end of HTTP/2 lets the other do.
     ("h2-settings", r"origin|client", r"SETTINGS "),
     # Harrier says goodbye to a server of HTTP/2 before it closes (RFC 9113, 6.8).
@@ -227,6 +228,8 @@ STEPS_VERSION = re.compile(r'(?<= )"?(<BADREQ>|HTTP/\d\.\d)"?(?= |$)')
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
+# Status and bytes of a line that was written early, or was not.
+LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)(?= \S+ \S+ \S{4} )")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
 HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp)\b")
 # What is open HAProxy sets to zero as well, and counts on below it.
@@ -309,6 +312,9 @@ def of_case(record, case):
     if any(re.match(r"\s+log-steps (.*,)?(request|all|any)\b", line) for line in case["config"]):
         # Once it has written a line with the request HAProxy captures nothing any more.
         record = {key: [CAPTURED.sub("{CAPTURED}", line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(line.split() == ["option", "logasap"] for line in case["config"]) and any(re.search(r"(?<!\S)\S*%\[lua\.", line) for line in case["config"]):
+        # Where a rule's format asks a script for something HAProxy waits for the end with every line of the frontend.
+        record = {key: [LATE_LINE.sub(r"\1 BYTES", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(HEX_OF_UNIX.search(line) for line in case["config"]):
         # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
@@ -367,7 +373,7 @@ def over(lines):
     return BARE_HEAD.sub(r"\1stream \2 END", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
 
 
-STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d)(?= |$)")
+STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?)(?= |$)")
 LEFT = re.compile(r" C[A-Z]-- ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
@@ -737,7 +743,8 @@ def unheard(first, second, case):
     if any(map(UNHEARD.match, case["config"])):
         for step, channel in {*first} & {*second}:
             lines = [side[step, channel] for side in (first, second)]
-            if channel.startswith("origin ") and ["(ended)"] in lines and all(len(some) < 3 and some[-1] == "(ended)" for some in lines):
+            heard = sorted(lines, key=len)
+            if channel.startswith("origin ") and heard[0] == ["(ended)"] == heard[1][1:]:
                 yield step
 
 

@@ -159,6 +159,10 @@ fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given
     let res = &mut txn.res;
     res.copy_from(&kept.head);
     res.set_limit(most);
+    if res.version() >= Version::HTTP_11 {
+        // Rules see it in the version that it is asked for in, whichever its server spoke.
+        res.set_version(txn.req.version());
+    }
     let age = kept.age(rt::wall().as_secs());
     let _ = res.append(b"age", base::text::int(age, &mut [0; base::text::INT_MAX]));
     if same {
