@@ -485,6 +485,9 @@ def parted(record, case):
         return 0
     if nowhere(case["config"]):
         return 0
+    if {"    noepoll", "    tune.fd.tables per-thread-group"} <= {*case["config"]}:
+        # HAProxy has no other poller for such tables, and does not start.
+        return 0
     if mistaken(case["config"]) and any("check" in line.split() for line in case["config"]):
         # A server may be down after its first check that is not down yet.
         return 0
@@ -499,6 +502,12 @@ def parted(record, case):
     steps += [step for step, channel, lines in record if channel == "log" and any("Blocking cacheable cookie in response" in line for line in lines)]
     # OpenSSL refuses the parameters that HAProxy 3.5-dev5 has for a certificate that it makes itself.
     steps += [step for step, channel, lines in record if channel == "log" and any("dh key too small" in line for line in lines)]
+    if any(" generate-certificates" in line for line in case["config"]):
+        # The same where nobody logs that.
+        secure = lambda op: op[0] == "open" and len(op) > 3 and op[3].get("tls") is not None
+        opened = {f"client {op[1]}" for ops in case["steps"] for op in ops if secure(op)}
+        known = {channel for _, channel, lines in record if any(line.startswith("TLS ") for line in lines)}
+        steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
     # A path without a slash, which HAProxy takes for more of the host's name.
     steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: [^?]*\?", line) for line in lines)]
     if any("req.body_size" in line for line in case["config"]):
@@ -705,7 +714,7 @@ def leaving(side):
 
 
 # How many connections a frontend has, or had at once.
-MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur)=|CurrConns: ")
+MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur|h2_open_connections)=|CurrConns: ")
 
 
 def without_maxima(side):
