@@ -97,8 +97,8 @@ pub fn counted(head: &Head) -> usize {
     bytes
 }
 
-/// Adds what options say of the client and the request. Rules do not see it, nor does what binds a request to a
-/// server; stick tables, filters and what balances do.
+/// Adds what options say of the client and the request. Rules do not see it, nor does what names a server;
+/// stick tables, filters and what balances do.
 pub fn add_own(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
