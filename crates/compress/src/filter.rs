@@ -31,10 +31,12 @@ pub fn parse(
         return Err(Fault::new(format!("'filter {name}' : unknown keyword '{word}'.")));
     }
     let settings = place.compression.filter(|_| place.http).cloned().unwrap_or_default();
-    let (request, response) = match name {
-        "comp-req" => (settings.requests || !settings.directed, false),
-        "comp-res" => (false, settings.responses),
-        _ => (settings.requests, settings.responses),
+    // What `direction` leaves out is left out of filters that are for one direction, too.
+    let (request, response) = match (name, settings.direction) {
+        ("comp-req", said) => (said.is_none_or(|d| d.requests), false),
+        ("comp-res", said) => (false, said.is_none_or(|d| d.responses)),
+        (_, Some(said)) => (said.requests, said.responses),
+        (_, None) => (false, true),
     };
     Ok(Arc::new(Line { settings, request, response }))
 }

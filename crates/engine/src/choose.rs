@@ -103,15 +103,26 @@ pub struct Wish {
     pub avoid: Option<u32>,
 }
 
-/// The server that rules or persistence bind the request to.
+/// The server that rules or persistence bind the stream to.
 pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
+    let bound = ruled(stream);
+    stuck(stream, bound)
+}
+
+/// The one that rules or a cookie name.
+pub fn ruled(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
-    let program = &worker.shared.program;
-    let proxy = &*program.proxy(stream.txn.backend?);
+    let proxy = &*worker.shared.program.proxy(stream.txn.backend?);
     persistence(stream, proxy);
     let ruled = use_server(stream, proxy);
     let named = crate::persist::wanted(stream, proxy, ruled.is_some());
-    let bound = ruled.or(named);
+    ruled.or(named)
+}
+
+/// The same, or else the one that a table knows.
+pub fn stuck(stream: &mut Stream<'_>, bound: Option<u32>) -> Option<u32> {
+    let worker = stream.worker.clone();
+    let proxy = &*worker.shared.program.proxy(stream.txn.backend?);
     if proxy.stick.request.is_empty() {
         return bound;
     }

@@ -156,10 +156,6 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
         let failure = match attempt(stream, proxy, server).await {
             Ok(()) => {
                 stream.txn.respond();
-                // With HTTP a key is stored when the server has answered.
-                if !stream.txn.has_req {
-                    crate::stick::store(stream);
-                }
                 return Ok(());
             }
             Err(f) => f,

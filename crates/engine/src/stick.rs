@@ -90,8 +90,8 @@ fn address(server: &program::Server) -> Option<String> {
     }
 }
 
-/// Stores what the request's rules noted: the connection to the server stands.
-pub fn store(stream: &mut Stream<'_>) {
+/// Stores what rules noted.
+fn store(stream: &mut Stream<'_>) {
     if !stream.pending.is_empty() {
         for pending in std::mem::take(&mut stream.pending) {
             note(stream, pending);
@@ -99,11 +99,9 @@ pub fn store(stream: &mut Stream<'_>) {
     }
 }
 
-/// Applies the rules on responses.
+/// Applies the rules on responses, and stores what they and those on the request noted: `tcp-response` rules
+/// let the server's answer pass.
 pub fn store_response(stream: &mut Stream<'_>, proxy: &Proxy) {
-    if proxy.stick.response.is_empty() {
-        return;
-    }
     for rule in &proxy.stick.response {
         let holds = |s: &Stream<'_>| {
             rule.condition

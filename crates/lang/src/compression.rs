@@ -67,10 +67,15 @@ pub struct Compression {
     pub response: OneWay,
     /// `offload`: servers are not told what the client accepts.
     pub offload: bool,
-    /// `direction`: requests are compressed.
+    /// `direction`, if there was such a line.
+    pub direction: Option<Direction>,
+}
+
+/// What `direction` lets be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// Requests.
     pub requests: bool,
-    /// `direction`: responses are compressed.
+    /// Responses.
     pub responses: bool,
-    /// There is a `direction`; without it `filter comp-req` compresses requests, too.
-    pub directed: bool,
 }

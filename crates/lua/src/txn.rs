@@ -3,6 +3,7 @@
 use lang::action::Exec;
 use mlua::Value;
 use model::vars::{Owned, Scope, VarRef};
+use wire::method::Version;
 
 use crate::core::{form, of};
 use crate::here::with_worker;
@@ -240,7 +241,8 @@ fn done(args: &mut Args<'_>) -> Outcome {
     let id: u64 = args.own()?;
     let message = match args.get(1) {
         Value::Table(reply) if host::env(id, |env| env.txn.has_req).unwrap_or(false) => {
-            Some(message(args, reply)?)
+            let old = host::env(id, |env| env.txn.req.version() < Version::HTTP_11).unwrap_or(false);
+            Some(message(args, reply, old)?)
         }
         _ => None,
     };
@@ -262,8 +264,8 @@ fn reply_text(args: &mut Args<'_>) -> Outcome {
     give(args.lua(), inner(args.lua().create_string(text))?)
 }
 
-/// The message of a reply.
-fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
+/// The message of a reply, in the version that its client spoke: scripts answer HTTP/1.0 in kind.
+fn message(args: &Args<'_>, reply: &mlua::Table, old: bool) -> Result<Vec<u8>, String> {
     let status: i64 = inner(reply.get::<Option<i64>>("status"))?.unwrap_or(200);
     if !(200..=599).contains(&status) {
         return Err("set_status: invalid status code".into());
@@ -273,7 +275,8 @@ fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
     let reason = reason.map(|r| r.as_bytes().to_vec());
     let known = || wire::head::Head::reason_for(status).as_bytes().to_vec();
     let reason = reason.filter(|r| r.iter().all(|c| !c.is_ascii_control())).unwrap_or_else(known);
-    let mut out = format!("HTTP/1.1 {status} ").into_bytes();
+    let version = if old { "1.0" } else { "1.1" };
+    let mut out = format!("HTTP/{version} {status} ").into_bytes();
     out.extend_from_slice(&reason);
     out.extend_from_slice(b"\r\n");
     let body: Option<mlua::String> = inner(reply.get("body"))?;

@@ -37,13 +37,13 @@ MASKS = [
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
     ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)\+?(?:T|-\d+)(?= -?\d+ )", r"\1T"),
     # What HAProxy says behind a command that it has refused, whatever it is about.
-    ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
+    ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!|Lua function ')", ""),
     # The host of a CONNECT whose target a rule made a URL: HAProxy takes all of it for the host.
     ("connect-host", r"origin", r"^host: https?://([^/]*)/.*$", r"host: \1"),
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
     ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
-    ("reason", r"client", r"^HTTP/1\.1 418 (?:Teapot|I'm a teapot)$", "HTTP/1.1 418 A teapot"),
+    ("reason", r"client", r"^(HTTP/1\.[01]) 418 (?:Teapot|I'm a teapot)$", r"\1 418 A teapot"),
     # What had come before an exchange was broken off is a matter of time.
     ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
     # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
@@ -84,6 +84,7 @@ DROPS = [
     ("unresolved", r".*show info", r"FailedResolutions: "),
     # What each packer makes of a body.
     ("packers", r".*show stat", r"\S+ comp_out="),
+    ("packers", r".*show info", r"CompressBps(In|Out): "),
     # What each end of HTTP/2 lets the other do.
     ("h2-settings", r"origin|client", r"SETTINGS "),
     # Harrier says goodbye to a server of HTTP/2 before it closes (RFC 9113, 6.8).
@@ -227,6 +228,8 @@ STEPS_VERSION = re.compile(r'(?<= )"?(<BADREQ>|HTTP/\d\.\d)"?(?= |$)')
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
+# Status and bytes of a line that was written early, or was not.
+LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)(?= \S+ \S+ \S{4} )")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
 HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp)\b")
 # What is open HAProxy sets to zero as well, and counts on below it.
@@ -289,6 +292,11 @@ def of_case(record, case):
     if any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values()):
         # A response without content has no length (RFC 9110, section 8.6); HAProxy counts what FastCGI said.
         record = {key: unmeasured(lines) if key[1].startswith("client ") else lines for key, lines in record.items()}
+        # It tells an application to abort what it never asked for: a request that has no parameters.
+        record = {key: [] if key[1].startswith("origin php#") and lines[:1] == ["abort"] else lines for key, lines in record.items()}
+        if any(script[:1] == ["fcgi"] and ":" not in script[1] and script[3] == "close" for ops in case["steps"] for op in ops if op[0] == "origin" for scripts in op[1] for script in scripts):
+            # Nor is it the answer alone that it counts where one that is none ends with the connection.
+            record = {key: [l for l in lines if not re.match(r"bfcgi/\S+ eresp=", l)] if "show stat" in key[1] else lines for key, lines in record.items()}
         # When a connection at rest goes HAProxy decides by what it expects to need.
         record = {key: [re.sub(r"^(bfcgi/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines if not re.match(r"bfcgi/\S+ srv_icur=", l)] if "show s" in key[1] else lines for key, lines in record.items()}
     if any(origin.get("kind") == "spop" for origin in case.get("origins", {}).values()):
@@ -309,6 +317,9 @@ def of_case(record, case):
     if any(re.match(r"\s+log-steps (.*,)?(request|all|any)\b", line) for line in case["config"]):
         # Once it has written a line with the request HAProxy captures nothing any more.
         record = {key: [CAPTURED.sub("{CAPTURED}", line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(line.split() == ["option", "logasap"] for line in case["config"]) and any(re.search(r"(?<!\S)\S*%\[lua\.", line) for line in case["config"]):
+        # Where a rule's format asks a script for something HAProxy waits for the end with every line of the frontend.
+        record = {key: [LATE_LINE.sub(r"\1 BYTES", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(HEX_OF_UNIX.search(line) for line in case["config"]):
         # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
@@ -329,11 +340,18 @@ def of_case(record, case):
         record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
+    if any("silent-drop" in line for line in case["config"]):
+        # Of an upload that is dropped in silence more may come behind the reset of its stream: another one, for that.
+        dropped_uploads = {str(op[2]) for ops in case["steps"] for op in ops if op[0] == "stream" and op[4]}
+        record = {key: [re.sub(r"^stream (\d+) RST 7$", lambda m: f"stream {m[1]} ended" if m[1] in dropped_uploads else m[0], l) for l in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
     if any(op[0] == "stream" and op[-1] == "trailers" for ops in case["steps"] for op in ops):
         # Trailers that come when the stream is answered and over: HAProxy may say goodbye to such a client.
         record = {key: [l for l in lines if not FAREWELLS.match(by_column(l))] for key, lines in record.items()}
     if any(op[0] == "stream" and op[-1] == "rst8" for ops in case["steps"] for op in ops):
         record = {key: lines for key, lines in record.items() if not COUNTED.match(key[1])}
+    if "    option dontlognull" in case["config"] and any(o.get("dead") and o.get("at") == "unix" for o in case.get("origins", {}).values()):
+        # Such a server refuses at once: what its client says may come before that or not, and is a line or none.
+        record = {key: [l for l in lines if not re.search(r" T/-1/\+?T \+?0 SC ", l)] if key[1] == "log" else lines for key, lines in record.items()}
     if any(" early-hint " in line for line in case["config"]):
         # What HAProxy 3.5-dev5 does behind an early hint: it resets a stream of HTTP/2 whose response ends with its connection, and does
         # not count the first handshake with a server that fails.
@@ -367,7 +385,7 @@ def over(lines):
     return BARE_HEAD.sub(r"\1stream \2 END", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
 
 
-STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d)(?= |$)")
+STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?)(?= |$)")
 LEFT = re.compile(r" C[A-Z]-- ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
@@ -468,28 +486,6 @@ def places_of_502(config):
     return [" *location: " + re.escape(place[1]) + "$" for place in found if place]
 
 
-# Rules on a response that wait.
-WAITS = re.compile(r"\s+http-response (pause|wait-for-body|lua\.)|\s+filter spoe ")
-
-
-def breaks_off(script):
-    """Whether an origin closes before its response is whole."""
-    for op, behind in zip(script, script[1:] + [None]):
-        if op[0] == "fcgi" and op[-1] == "close":
-            return True
-        if op[0] == "send" and behind == ["close"]:
-            head, _, body = op[1].rpartition("\r\n\r\n")
-            length = re.search(r"(?i)content-length: (\d+)", head)
-            return bool(length) and len(body) < int(length[1])
-    return False
-
-
-def broken_in_a_wait(case):
-    """The steps in which a response breaks off while rules on it may wait: HAProxy gives its client nothing of it then, or all that came."""
-    if any(map(WAITS.match, case["config"])):
-        yield from (at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "origin" and any(map(breaks_off, op[1])) for op in ops))
-
-
 def unreachable(case):
     """Whether a server of HTTP/2 may refuse connections: nobody listens there, or a command gives it another address."""
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
@@ -507,6 +503,9 @@ def parted(record, case):
         return 0
     if nowhere(case["config"]):
         return 0
+    if {"    noepoll", "    tune.fd.tables per-thread-group"} <= {*case["config"]}:
+        # HAProxy has no other poller for such tables, and does not start.
+        return 0
     if mistaken(case["config"]) and any("check" in line.split() for line in case["config"]):
         # A server may be down after its first check that is not down yet.
         return 0
@@ -521,6 +520,12 @@ def parted(record, case):
     steps += [step for step, channel, lines in record if channel == "log" and any("Blocking cacheable cookie in response" in line for line in lines)]
     # OpenSSL refuses the parameters that HAProxy 3.5-dev5 has for a certificate that it makes itself.
     steps += [step for step, channel, lines in record if channel == "log" and any("dh key too small" in line for line in lines)]
+    if any(" generate-certificates" in line for line in case["config"]):
+        # The same where nobody logs that.
+        secure = lambda op: op[0] == "open" and len(op) > 3 and op[3].get("tls") is not None
+        opened = {f"client {op[1]}" for ops in case["steps"] for op in ops if secure(op)}
+        known = {channel for _, channel, lines in record if any(line.startswith("TLS ") for line in lines)}
+        steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
     # A path without a slash, which HAProxy takes for more of the host's name.
     steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: [^?]*\?", line) for line in lines)]
     if any("req.body_size" in line for line in case["config"]):
@@ -546,7 +551,6 @@ def parted(record, case):
     if unreachable(case):
         unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
-    steps += broken_in_a_wait(case)
     steps += unended(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
@@ -729,7 +733,7 @@ def leaving(side):
 
 
 # How many connections a frontend has, or had at once.
-MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur)=|CurrConns: ")
+MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur|h2_open_connections)=|CurrConns: ")
 
 
 def without_maxima(side):
@@ -755,6 +759,58 @@ def hasty(case):
     early = lambda ops: any(op[0] == "origin" and any(script[:2] == [["accept"], ["close"]] for script in op[1]) for op in ops)
     socks = any(" socks4 " in line for line in case["config"])
     return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
+
+
+# What rules on a response wait for.
+WAITS = re.compile(r"\s+(http-response (pause|lua\.later|send-spoe-group)|filter spoe)\b")
+
+
+def unfinished(first, second, case):
+    """The steps in which a server broke its response off while such a rule waited: HAProxy gives the client nothing of it then."""
+    if not any(map(WAITS.match, case["config"])):
+        return
+    breaks = lambda script: any(op[0] in ("close", "rst") or op[0] == "fcgi" and op[3] == "close" for op in script)
+    over = lambda line: re.match(r"\(\w+\)$|stream \d+ (RST|ended|END)", line)
+    for (step, channel), lines in second.items():
+        at_once = channel.startswith("client ") and 0 < step <= len(case["steps"])
+        if at_once and any(op[0] == "origin" and any(map(breaks, op[1])) for op in case["steps"][step - 1]):
+            theirs = [line for line in first.get((step, channel), []) if not over(line)]
+            if theirs == lines[:len(theirs)] and any(not over(line) for line in lines[len(theirs):]):
+                yield step
+
+
+REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")
+
+
+def rested(first, second):
+    """Where HAProxy has closed a connection of FastCGI at rest that is used again here: applications without the numbers of
+    connections, and without the figures about those."""
+    of = lambda side: {(step, channel) for step, channel in side if channel.startswith("origin php#")}
+    if of(first) == of(second):
+        return first, second
+    out = []
+    for side in (first, second):
+        clean = {}
+        for (step, channel), lines in sorted(side.items()):
+            lines = [l for l in lines if not REST.match(l)] if "show stat" in channel else lines
+            clean.setdefault((step, re.sub(r"^(origin php)#\d+$", r"\1", channel)), []).extend(lines)
+        out.append(clean)
+    return tuple(out)
+
+
+# Rules of TCP that end a connection once its server is reached.
+UNHEARD = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
+
+
+def unheard(first, second, case):
+    """The steps in which such a rule came before the first bytes of a client in one program, and behind them in the other: then the
+    server has them or not, and `option dontlognull` leaves the line out or not."""
+    if any(map(UNHEARD.match, case["config"])):
+        for step, channel in {*first} & {*second}:
+            lines = [side[step, channel] for side in (first, second)]
+            heard = sorted(lines, key=len)
+            if channel.startswith("origin ") and heard[0] == ["(ended)"] == heard[1][1:]:
+                yield step
 
 
 def numbered(side):
@@ -796,6 +852,12 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
     if late:
         first, second = numbered(first), numbered(second)
+    first, second = rested(first, second)
+    hurried = {*unheard(first, second, case), *unfinished(first, second, case)}
+    first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))
+    if hurried:
+        # Questions that were on their way for such a stream.
+        first, second = ({key: [l for l in lines if not re.match(r"spoeb/\S+ cli_abrt=", l)] for key, lines in side.items()} for side in (first, second))
     for key in [key for key in {*first, *second} if key[1] in case.get("ignore", ())]:
         first.pop(key, None), second.pop(key, None)
     out, refused = [], first.get((-1, "check")) != second.get((-1, "check"))

@@ -113,7 +113,9 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     state.weight.store(said.weight, Relaxed);
     state.initial_weight.store(said.weight, Relaxed);
     state.maxconn.store(said.maxconn, Relaxed);
-    state.health.store(if unproved(server) { 0 } else { said.initial_health }, Relaxed);
+    // A server that has no address yet has nothing to be healthy with.
+    let health = if unproved(server) || found.unresolved { 0 } else { said.initial_health };
+    state.health.store(health, Relaxed);
     state.initial_health.store(said.initial_health, Relaxed);
     if said.initially_down {
         *state.initially_down.get_mut() = true;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lang::compression::{Algorithm, Compression, OneWay};
+use lang::compression::{Algorithm, Direction, OneWay};
 
 use crate::draft::{Draft, Kind};
 use crate::keyword::{Keyword, Places, entry};
@@ -18,7 +18,7 @@ const EXPECTS: &str =
 fn compression(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let what = s.next().map(|w| w.text().to_owned()).unwrap_or_default();
     let in_defaults = matches!(p.kind, Kind::Defaults { .. });
-    let made = Arc::make_mut(p.compression.get_or_insert_with(|| Arc::new(usual())));
+    let made = Arc::make_mut(p.compression.get_or_insert_default());
     match what.as_str() {
         "algo" | "algo-res" => algorithms(s, &mut made.response),
         "algo-req" => {
@@ -40,22 +40,17 @@ fn compression(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         }
         "direction" => {
             let word = s.next().map(|w| w.text().to_owned()).unwrap_or_default();
-            (made.requests, made.responses) = match word.as_str() {
+            let (requests, responses) = match word.as_str() {
                 "request" => (true, false),
                 "response" => (false, true),
                 "both" => (true, true),
                 _ => return Err(s.fail("'compression' expects 'request', 'response', or 'both'.")),
             };
-            made.directed = true;
+            made.direction = Some(Direction { requests, responses });
             Ok(())
         }
         _ => Err(s.fail(EXPECTS)),
     }
-}
-
-/// Without `direction` responses are compressed.
-fn usual() -> Compression {
-    Compression { responses: true, ..Compression::default() }
 }
 
 fn algorithm(s: &Statement<'_>, name: &str) -> Step<Algorithm> {

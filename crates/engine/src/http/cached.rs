@@ -60,6 +60,9 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     if let Step::Done(next) = rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
+    if let Step::Done(next) = rules::filters(stream, Moment::ResponseRules, Whose::All).await {
+        return next;
+    }
     if let Step::Done(next) = on_response(stream).await {
         return next;
     }
@@ -156,6 +159,10 @@ fn compose<'e>(stream: &mut Stream<'_>, entry: &'e Entry, ranges: bool) -> Given
     let res = &mut txn.res;
     res.copy_from(&kept.head);
     res.set_limit(most);
+    if res.version() >= Version::HTTP_11 {
+        // Rules see it in the version that it is asked for in, whichever its server spoke.
+        res.set_version(txn.req.version());
+    }
     let age = kept.age(rt::wall().as_secs());
     let _ = res.append(b"age", base::text::int(age, &mut [0; base::text::INT_MAX]));
     if same {

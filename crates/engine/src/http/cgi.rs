@@ -93,7 +93,8 @@ const STATUS: &str = "status";
 pub fn finish_response(stream: &mut Stream<'_>) {
     let Some(measured) = call(stream).map(Call::was_measured) else { return };
     let body = stream.http.response_body;
-    let head_alone = super::response::wants_head(stream);
+    // Whatever rules have made of its method.
+    let head_alone = stream.txn.first_method() == Method::Head;
     // Rules may have made something of a response without a body that has one.
     let emptied = body == Body::None
         && stream.txn.req.method_id() != Method::Head

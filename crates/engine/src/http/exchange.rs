@@ -126,10 +126,12 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         return cached::serve(stream).await;
     }
     captures::request_cookie(stream);
+    let ruled = if stream.service.is_some() { None } else { choose::ruled(stream) };
+    headers::add_own(stream);
+    let fixed = if stream.service.is_some() { None } else { choose::stuck(stream, ruled) };
     if let Step::Done(next) = cgi::finish_head(stream).await {
         return next;
     }
-    let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };
     let mut wish = Wish { fixed, ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
     if has_left(stream) {

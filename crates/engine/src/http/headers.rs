@@ -97,6 +97,22 @@ pub fn counted(head: &Head) -> usize {
     bytes
 }
 
+/// Adds what options say of the client and the request. Rules do not see it, nor does what names a server;
+/// stick tables, filters and what balances do.
+pub fn add_own(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let front = program.configured(stream.client.front);
+    let back = &*program.proxy(stream.backend_index());
+    if front.unique_id_format.is_some() || back.forwarded.is_some() {
+        super::forwarded::add(stream, front, back);
+    }
+    let (src, dst) = (stream.src(), stream.dst());
+    let req = &mut stream.txn.req;
+    address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
+    address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
+}
+
 fn edit_request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
@@ -118,15 +134,7 @@ fn edit_request(stream: &mut Stream<'_>) {
         websocket_key(&mut stream.txn.req);
     }
     hop_by_hop(&mut stream.txn.req, upgrade);
-    let hops = stream.txn.req.counted_len();
-    if front.unique_id_format.is_some() || back.forwarded.is_some() {
-        super::forwarded::add(stream, front, back);
-    }
-    let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
-    address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
-    address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
-    let own = req.counted_len();
     if upgrade {
         // `Connection` says so already.
     } else if stream.http.server_ends || (!keep_server && !back.options.http_pretend_keepalive) {
@@ -139,7 +147,7 @@ fn edit_request(stream: &mut Stream<'_>) {
     }
     stream.http.server_ends |= doubtful;
     // What is said for one connection only counts for nothing.
-    stream.http.request_added += signed(req.counted_len()) - signed(own) + signed(hops) - signed(before);
+    stream.http.request_added += signed(req.counted_len()) - signed(before);
     if is_framed(stream) {
         // The framing that a stream of HTTP/2 gets stands behind everything that rules and options add.
         stream.txn.req.remove_all(Known::TransferEncoding);

@@ -22,7 +22,6 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let back = &*program.proxy(stream.backend_index());
     let front_index = stream.client.front;
     let front = program.configured(front_index);
-    crate::stick::store(stream);
     if let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return Step::Done(next);
     }
@@ -36,7 +35,6 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         return Step::Done(next);
     }
     captures::response_cookie(stream);
-    crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     if !answer::after_response_rules(stream) {
         return Step::Done(super::rules::failed_after(stream).await);
@@ -136,6 +134,8 @@ async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::
     {
         return Step::Done(next);
     }
+    // What a server said is stored as it said it, whatever `http-response` rules make of it.
+    crate::stick::store_response(stream, back);
     if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseRules, Whose::All).await {
         return Step::Done(next);
     }
@@ -213,12 +213,10 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let program = &worker.shared.program;
     let front = program.configured(stream.client.front);
     let back = &*program.proxy(stream.backend_index());
-    crate::stick::store(stream);
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
     captures::response_cookie(stream);
-    crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     if !answer::after_response_rules(stream) {
         return Step::Done(super::rules::failed_after(stream).await);

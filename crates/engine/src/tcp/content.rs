@@ -220,7 +220,7 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
         _ if side == Side::Response => Phase::Data,
         _ => Phase::Request,
     };
-    crate::http::denied(stream, side == Side::Response, true);
+    crate::http::denied(stream, side == Side::Response, side == Side::Request);
     stream.end(Cause::Proxy, phase);
     Verdict::Stop
 }

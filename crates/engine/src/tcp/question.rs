@@ -111,7 +111,6 @@ impl<'c> Question<'c> {
         let back = &*worker.shared.program.proxy(stream.backend_index());
         stream.set_server(Some(server));
         stream.place = Some(place);
-        crate::stick::store(stream);
         // Rules that wait for nothing run before there is an answer.
         let buf = back.timeouts.inspect_response.map(|_| {
             let mut buf = rt::Buf::default();

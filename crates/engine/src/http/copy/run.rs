@@ -53,10 +53,12 @@ async fn serve(stream: &mut Stream<'_>, backend: u32) -> Fate {
     }
     // It is for a server, whatever a cache has.
     stream.txn.caching.hit = None;
+    let ruled = choose::ruled(stream);
+    headers::add_own(stream);
+    let mut wish = Wish { fixed: choose::stuck(stream, ruled), ..Wish::default() };
     if matches!(cgi::finish_head(stream).await, Step::Done(_)) {
         return Fate::Failed;
     }
-    let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     loop {
         if let Some(fate) = attempt(stream, &mut wish).await {
             return fate;

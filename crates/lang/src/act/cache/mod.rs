@@ -99,14 +99,23 @@ fn seconds(exec: &Exec<'_>) -> u64 {
     exec.live.date().as_secs()
 }
 
-/// Host and target make the key, as they are written. A request without a host has none.
+/// Host and target make the key, as they are written. A request without a host has none, unless its target
+/// names one. Targets of `https` are those that other requests write without scheme and host: clients of
+/// HTTP/2 and of HTTP/1 share what is kept.
 pub(crate) fn make_key(req: &Head, key: &mut Vec<u8>) -> bool {
     key.clear();
-    let Some(host) = req.first(Known::Host) else { return false };
+    let target = req.target();
+    let named = wire::uri::authority(target);
+    let host = match req.first(Known::Host) {
+        Some(host) => host,
+        None if named.is_empty() => return false,
+        None => named,
+    };
+    let path = target.strip_prefix(b"https://").and_then(|rest| rest.strip_prefix(host));
     key.extend_from_slice(host);
     // No host has a blank in it.
     key.push(b' ');
-    key.extend_from_slice(req.target());
+    key.extend_from_slice(path.filter(|path| path.starts_with(b"/")).unwrap_or(target));
     true
 }
 
