@@ -232,7 +232,7 @@ HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp
 # What is open HAProxy sets to zero as well, and counts on below it.
 OPEN_NOW = re.compile(r"\S+/\S+ h[12]_(open_connections|open_streams)=")
 # How often a check has run by the end, and whether one is at work, is a matter of time.
-AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"check_status=\* "), "check_status="),
+AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"(check|agent)_status=\* "), r"\1_status="),
            (r".*show stat", re.compile(r"(status=UP) \d+/\d+$|(check_health=)\d+$"), r"\1\2")]
 
 
@@ -322,6 +322,8 @@ def of_case(record, case):
         record = {key: [l for l in lines if not RETRIED.match(l)] for key, lines in record.items()}
     if any(" check" in line for line in case["config"]):
         record = {key: [l for l in lines if not CHECKED.match(by_column(l))] for key, lines in record.items()}
+        if any(re.match(r"\s+(default-)?server.* check\b.* h2\b|\s+(default-)?server.* h2\b.* check\b", line) for line in case["config"]):
+            record = {key: [l for l in lines if not CHECKED_H2.match(by_column(l))] for key, lines in record.items()}
         for where, pattern, to in AT_WORK:
             record = {key: [pattern.sub(to, l) for l in lines] if re.match(where, key[1]) else lines for key, lines in record.items()}
     if len({value for ops in case["steps"] for op in ops for value in hosts_of(op)}) > 1:
@@ -443,6 +445,10 @@ def early(line, uploads):
 CHECKED = re.compile(r"\S+/BACKEND h1_(total_connections|total_streams|open_connections|open_streams)=|(Cum|Curr)SslConns: ")
 
 
+# The same over HTTP/2.
+CHECKED_H2 = re.compile(r"\S+/BACKEND h2_(total_connections|backend_total_streams|open_connections|backend_open_streams)=")
+
+
 # A connection of HTTP/2 that HAProxy ends because more of a request came after the stream was reset: what follows on it has no match.
 LATE = re.compile(r"GOAWAY last=\d+ code=5$")
 ENDS = re.compile(r"\((closed|reset)\)$|GOAWAY last=\d+ code=0$|\(ended\)$")
@@ -508,6 +514,9 @@ def parted(record, case):
         # HAProxy loses the content of a CONNECT that a rule refuses when the server has agreed.
         tunnels = lambda op: op[0] == "send" and "CONNECT " in op[2] or op[0] == "stream" and [":method", "CONNECT"] in op[3]
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(tunnels, ops))]
+    if any(line.split()[:1] == ["tune.bufsize"] and int(line.split()[1]) < 16384 for line in case["config"]):
+        # A frame longer than a buffer, which every peer of HTTP/2 may send (RFC 9113, 6.5.2): HAProxy asks for shorter ones and ends the connection.
+        steps += [step for step, channel, lines in record if channel.startswith("client") and any(re.match(r"GOAWAY last=\d+ code=6$", line) for line in lines)]
     steps += headless(record)
     steps += hollow(record, case)
     steps += cut_twice(case)
@@ -754,10 +763,68 @@ def below_zero(theirs, ours):
     return tuple({key: clean(lines) if "show s" in key[1] else lines for key, lines in side.items()} for side in (theirs, ours))
 
 
+# A check that is at work has neither words nor a status yet, in either program.
+AT_IT = re.compile(r"(\S+/\S+) (check|agent)_status=\* ")
+
+
+def unspoken(*sides):
+    """Without the last words of checks that are at work on either side."""
+    stats = {key for side in sides for key in side if "show stat" in key[1]}
+    for key in stats:
+        busy = {AT_IT.match(line).groups() for side in sides for line in side.get(key, []) if AT_IT.match(line)}
+        words = {f"{server} {column}=" for server, kind in busy for column in (("last_chk", "check_code") if kind == "check" else ("last_agt", "agent_code"))}
+        for side in sides:
+            if key in side:
+                side[key] = [line for line in side[key] if not line.startswith(tuple(words))]
+    return sides
+
+
+# A client that left while its server was awaited, behind a server that was tried in vain.
+LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
+
+
+def held(*sides):
+    """Without heads of requests that HAProxy keeps back behind an attempt in vain (for 0.2 s, as MSG_MORE does) while more of them is to come,
+    where the client leaves meanwhile."""
+    left = {key[0] for side in sides for key, lines in side.items() if key[1] == "log" and any(map(LEFT_RETRIED.search, lines))}
+    for side in sides:
+        for key in [key for key in side if key[0] in left and key[1].startswith("origin ")]:
+            side[key] = [line for line in side[key] if line.startswith(("| ", "(", "stream"))]
+            if not side[key]:
+                del side[key]
+    return sides
+
+
+# A session of TCP that a rule ended before anything of the server's went to the client, and one that never had a stream.
+TURNED_AWAY = re.compile(r" \S+/\S+ (?:-?\d+|T)/(?:-?\d+|T)/\+?(?:-?\d+|T) \+?0 (?:PD|PC|PR|--) ")
+NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
+
+
+def turned_away(case, *sides):
+    """Without what is a race where a rule ends a session that has just begun: whether its server has been sent the client's first bytes by
+    then (`tcp-response content reject` and `close`), and whether the client that it drops has (`tcp-request session reject`)."""
+    late = any(re.match(r"\s+tcp-response content (reject|close)\b", line) for line in case["config"])
+    # Who has sent nothing yet that went on has no line with `dontlognull`.
+    null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
+    logs = [{key[0]: lines for key, lines in side.items() if key[1] == "log"} for side in sides]
+    told = lambda log, step, line, none=False: any(map(line.search, log[step])) if step in log else none
+    ended = {step for step in set().union(*logs) if late and all(told(log, step, TURNED_AWAY, null) for log in logs)}
+    early = {step for step in set().union(*logs) if all(told(log, step, NO_STREAM) for log in logs)}
+    for side in sides:
+        for key in list(side):
+            if key[0] in ended and key[1].startswith("origin "):
+                side[key] = [line for line in side[key] if line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
+            elif key[0] in ended and key[1] == "log" and null:
+                side[key] = [line for line in side[key] if not TURNED_AWAY.search(line)]
+            elif key[0] in early and key[1].startswith("client "):
+                side[key] = [re.sub(r"^\((closed|reset)\)$", "(ended)", line) for line in side[key]]
+    return tuple({key: lines for key, lines in side.items() if lines} for side in sides)
+
+
 def compare(theirs, ours, case, shaky=(), deep=False):
     """What differs, up to the end of the first step that does; `deep` goes on behind it."""
     end, late = parted(theirs, case), hasty(case)
-    first, second = (of_case(keyed(record), case) for record in (theirs, ours))
+    first, second = (of_case(side, case) for side in turned_away(case, *held(*unspoken(keyed(theirs), keyed(ours)))))
     first, second = below_zero(first, second)
     ends = idle_ends(first, case) | idle_ends(second, case)
     if leaving(first) != leaving(second):
