@@ -1,5 +1,7 @@
 //! Results of health checks, as statistics and logs name them (manual of the CSV, `check_status`).
 
+use std::borrow::Cow;
+
 /// The outcome of the last check of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -141,4 +143,25 @@ pub struct CheckResult {
     pub fleeting: bool,
     /// `srv_check_result` as a file of server states tells it, until a check has a result of its own.
     pub told: Option<u8>,
+    /// A check is at work: status and time are those of the one before it.
+    pub at_work: bool,
+}
+
+impl CheckResult {
+    /// A check begins: of the one before only its class and its time are shown from here on.
+    pub fn begin(&mut self) {
+        (self.at_work, self.code, self.told) = (true, 0, None);
+        self.detail.clear();
+        if self.status == CheckStatus::Unknown {
+            self.status = CheckStatus::Init;
+        }
+    }
+
+    /// The short name of the outcome, as the statistics show it: marked while a check is at work.
+    pub fn shown(&self) -> Cow<'static, str> {
+        match self.at_work {
+            true => format!("* {}", self.status.code()).into(),
+            false => self.status.code().into(),
+        }
+    }
 }

@@ -129,6 +129,9 @@ impl Call {
     pub fn note(&self, facts: &mut ServerConn) {
         facts.glitches = self.mux.glitches.get();
         facts.multiplex = self.mux.multiplex.get();
+        // This one is among them until it is closed, whenever its user has taken what came.
+        facts.multiplex.streams =
+            facts.multiplex.streams.max(1).saturating_sub(u32::from(self.fate.over.get()));
         if facts.error.is_none() {
             facts.error = self.mux.error.get();
         }

@@ -22,6 +22,8 @@ pub struct Fate {
     pub trailers: RefCell<Option<Rc<Trailers>>>,
     /// The response ended with its head.
     pub bare: Cell<bool>,
+    /// The server has been sent all of the request, and has said all of its response: the stream is closed.
+    pub over: Cell<bool>,
     /// Who waits for the stream to be opened, or for the news that it will not be.
     pub waiting: Cell<Option<TaskId>>,
     /// Bytes that count for the body though its user gets none for them: a body where there can be none, and

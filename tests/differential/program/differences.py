@@ -235,7 +235,7 @@ HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp
 # What is open HAProxy sets to zero as well, and counts on below it.
 OPEN_NOW = re.compile(r"\S+/\S+ h[12]_(open_connections|open_streams)=")
 # How often a check has run by the end, and whether one is at work, is a matter of time.
-AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"check_status=\* "), "check_status="),
+AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"(check|agent)_status=\* "), r"\1_status="),
            (r".*show stat", re.compile(r"(status=UP) \d+/\d+$|(check_health=)\d+$"), r"\1\2")]
 
 
@@ -329,10 +329,17 @@ def of_case(record, case):
         # Nor is what a response took, or a server has at work, the same at each of the moments that it calls so.
         step = lambda line: AT_STEP.sub(r" \1 BYTES \2GAUGES", STEPS_VERSION.sub("VERSION", STEPS.sub('"REQUEST"', line)))
         record = {key: [step(line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    padded = {match[1].lower() for line in case["config"] if (match := re.match(r"\s+http-\S+ (?:add|set)-header (\S+) .*\bub64dec\b", line))}
+    if padded and any("=" in repr(op) for ops in case["steps"] for op in ops if op[0] in ("send", "stream")):
+        # HAProxy decodes `=` as a digit of 63, and cuts off nothing.
+        record = {key: [l for l in lines if l.strip().split(":")[0].lower() not in padded] if key[1].startswith(("origin ", "client ")) else lines for key, lines in record.items()}
     if any(re.match(r"\s+retry-on ", line) for line in case["config"]):
         record = {key: [l for l in lines if not RETRIED.match(l)] for key, lines in record.items()}
     if any(" check" in line for line in case["config"]):
         record = {key: [l for l in lines if not CHECKED.match(by_column(l))] for key, lines in record.items()}
+        if any(re.match(r"\s+(default-)?server.* check\b.* h2\b|\s+(default-)?server.* h2\b.* check\b", line) for line in case["config"]):
+            record = {key: [l for l in lines if not CHECKED_H2.match(by_column(l))] for key, lines in record.items()}
+    if any(re.search(r" (agent-)?check\b", line) for line in case["config"]):
         for where, pattern, to in AT_WORK:
             record = {key: [pattern.sub(to, l) for l in lines] if re.match(where, key[1]) else lines for key, lines in record.items()}
     if len({value for ops in case["steps"] for op in ops for value in hosts_of(op)}) > 1:
@@ -340,6 +347,9 @@ def of_case(record, case):
         record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
+        # So is whether the rest of one that comes in pieces was there, and the connection may be kept.
+        pieces = in_pieces(case)
+        record = {key: [line for line in lines if line != "(ended)"] if key[0] in pieces and key[1].startswith("origin ") else lines for key, lines in record.items()}
     if any("silent-drop" in line for line in case["config"]):
         # Of an upload that is dropped in silence more may come behind the reset of its stream: another one, for that.
         dropped_uploads = {str(op[2]) for ops in case["steps"] for op in ops if op[0] == "stream" and op[4]}
@@ -356,6 +366,9 @@ def of_case(record, case):
         # What HAProxy 3.5-dev5 does behind an early hint: it resets a stream of HTTP/2 whose response ends with its connection, and does
         # not count the first handshake with a server that fails.
         record = {key: hinted(lines) if key[1].startswith("client ") else lines for key, lines in record.items()}
+        if any(" silent-drop" in line for line in case["config"]):
+            # HAProxy drops a client together with a hint that has not gone yet.
+            record = {key: [] if key[1].startswith("client ") and lines[:1] == ["HTTP/1.1 103 Early Hints"] and not any(map(ANSWERED.match, lines)) else lines for key, lines in record.items()}
         record = {key: [l for l in lines if not HANDSHAKES.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
         # `status` is not there in some lines of HAProxy.
@@ -390,6 +403,9 @@ LEFT = re.compile(r" C[A-Z]-- ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
+
+
+ANSWERED = re.compile(r"HTTP/1\.\d [2-5]\d\d|\((closed|reset|ended)\)$")
 
 
 def hinted(lines):
@@ -442,7 +458,7 @@ def hosts_of(op):
 
 
 # Rules by which a response is given up that may still be on its way.
-REFUSES = re.compile(r"    http-response (deny|return|silent-drop)|    tcp-response ")
+REFUSES = re.compile(r"    http-response (deny|return|redirect|silent-drop)|    tcp-response ")
 
 
 def given_up(line):
@@ -461,6 +477,10 @@ def early(line, uploads):
 CHECKED = re.compile(r"\S+/BACKEND h1_(total_connections|total_streams|open_connections|open_streams)=|(Cum|Curr)SslConns: ")
 
 
+# The same over HTTP/2.
+CHECKED_H2 = re.compile(r"\S+/BACKEND h2_(total_connections|backend_total_streams|open_connections|backend_open_streams)=")
+
+
 # A connection of HTTP/2 that HAProxy ends because more of a request came after the stream was reset: what follows on it has no match.
 LATE = re.compile(r"GOAWAY last=\d+ code=5$")
 ENDS = re.compile(r"\((closed|reset)\)$|GOAWAY last=\d+ code=0$|\(ended\)$")
@@ -477,7 +497,7 @@ def nowhere(config):
 
 
 # What HAProxy says when a server with `proto h2` refuses the connection, whatever status rules give it.
-UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502|body \d+: <html><body><h1>502 ")
+UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 50[24]|body \d+: <html><body><h1>50[24] ")
 
 
 def places_of_502(config):
@@ -488,6 +508,8 @@ def places_of_502(config):
 
 def unreachable(case):
     """Whether a server of HTTP/2 may refuse connections: nobody listens there, or a command gives it another address."""
+    if any(re.match(r"\s+server .* socks4 127\.0\.0\.1:1 .*proto h2\b|\s+server .* proto h2 .*socks4 127\.0\.0\.1:1\b", line) for line in case["config"]):
+        return True
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
         return True
     h2 = {line.split()[1] for line in case["config"] if re.match(r"\s+server .* proto h2\b", line)}
@@ -541,6 +563,15 @@ def parted(record, case):
         # HAProxy loses the content of a CONNECT that a rule refuses when the server has agreed.
         tunnels = lambda op: op[0] == "send" and "CONNECT " in op[2] or op[0] == "stream" and [":method", "CONNECT"] in op[3]
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(tunnels, ops))]
+    if any(line.split()[:1] == ["tune.bufsize"] and int(line.split()[1]) < 16384 for line in case["config"]):
+        # A frame longer than a buffer, which every peer of HTTP/2 may send (RFC 9113, 6.5.2): HAProxy asks for shorter ones and ends the connection.
+        steps += [step for step, channel, lines in record if channel.startswith("client") and any(re.match(r"GOAWAY last=\d+ code=6$", line) for line in lines)]
+    if any(re.match(r"\s+log-steps .*\b(accept|any)\b", line) for line in case["config"]) and any(re.match(r"\s+log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
+        # HAProxy 3.5-dev5 ends a TCP session whose first line asks for the status of a response.
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "open" for op in ops)]
+    if any(re.match(r"\s+http-response pause ", line) for line in case["config"]):
+        # A response that breaks off meanwhile: HAProxy leaves out all rules behind the pause, and the client gets what came, or nothing.
+        steps += [step for step, channel, lines in record if channel == "log" and any(" SD-- " in line for line in lines)]
     steps += headless(record)
     steps += hollow(record, case)
     steps += cut_twice(case)
@@ -840,10 +871,88 @@ def below_zero(theirs, ours):
     return tuple({key: clean(lines) if "show s" in key[1] else lines for key, lines in side.items()} for side in (theirs, ours))
 
 
+# A check that is at work has neither words nor a status yet, in either program.
+AT_IT = re.compile(r"(\S+/\S+) (check|agent)_status=\* ")
+
+
+def unspoken(*sides):
+    """Without the last words of checks that are at work on either side."""
+    stats = {key for side in sides for key in side if "show stat" in key[1]}
+    for key in stats:
+        busy = {AT_IT.match(line).groups() for side in sides for line in side.get(key, []) if AT_IT.match(line)}
+        words = {f"{server} {column}=" for server, kind in busy for column in (("last_chk", "check_code") if kind == "check" else ("last_agt", "agent_code"))}
+        for side in sides:
+            if key in side:
+                side[key] = [line for line in side[key] if not line.startswith(tuple(words))]
+    return sides
+
+
+# A client that left while its server was awaited, behind a server that was tried in vain.
+LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
+
+
+LEFT = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
+
+
+def held(case, *sides):
+    """Without heads of requests that HAProxy keeps back behind an attempt in vain (for 0.2 s, as MSG_MORE does) while more of them is to come,
+    where the client leaves meanwhile; and of those whose client left in a `pause`, which HAProxy sees or overlooks by chance."""
+    line = LEFT if any(re.match(r"\s+http-request pause ", line) for line in case["config"]) else LEFT_RETRIED
+    left = {key[0] for side in sides for key, lines in side.items() if key[1] == "log" and any(map(line.search, lines))}
+    for side in sides:
+        for key in [key for key in side if key[0] in left and key[1].startswith("origin ")]:
+            side[key] = [line for line in side[key] if line.startswith(("| ", "("))]
+            if not side[key]:
+                del side[key]
+    return sides
+
+
+# A session of TCP that a rule ended before anything of the server's went to the client, and one that never had a stream.
+TURNED_AWAY = re.compile(r" \S+/\S+ (?:-?\d+|T)/(?:-?\d+|T)/\+?(?:-?\d+|T) \+?0 (?:PD|PC|PR|--) ")
+NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
+
+
+def turned_away(case, *sides):
+    """Without what is a race where a rule ends a session that has just begun: whether its server has been sent the client's first bytes by
+    then (`tcp-response content reject` and `close`), and whether the client that it drops has (`tcp-request session reject`)."""
+    late = any(re.match(r"\s+tcp-response content (reject|close)\b", line) for line in case["config"])
+    # Who has sent nothing yet that went on has no line with `dontlognull`.
+    null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
+    logs = [{key[0]: lines for key, lines in side.items() if key[1] == "log"} for side in sides]
+    told = lambda log, step, line, none=False: any(map(line.search, log[step])) if step in log else none
+    ended = {step for step in set().union(*logs) if late and all(told(log, step, TURNED_AWAY, null) for log in logs)}
+    early = {step for step in set().union(*logs) if all(told(log, step, NO_STREAM) for log in logs)}
+    for side in sides:
+        for key in list(side):
+            if key[0] in ended and key[1].startswith("origin "):
+                side[key] = [line for line in side[key] if line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
+            elif key[0] in ended and key[1] == "log" and null:
+                side[key] = [line for line in side[key] if not TURNED_AWAY.search(line)]
+            elif key[0] in early and key[1].startswith("client "):
+                side[key] = [re.sub(r"^\((closed|reset)\)$", "(ended)", line) for line in side[key]]
+    return tuple({key: lines for key, lines in side.items() if lines} for side in sides)
+
+
+def in_pieces(case):
+    """The steps in which an origin sends a response in several pieces."""
+    pieces = lambda script: sum(op[0] in ("send", "fill") for op in script) > 1
+    return {at + 1 for at, ops in enumerate(case["steps"]) for op in ops if op[0] == "origin" and any(map(pieces, op[1]))}
+
+
+def refused_by_half(case, *sides):
+    """The step behind one in which a response that came in pieces was refused, and one program alone had all of it and kept the connection:
+    others follow on it, or on new ones."""
+    if not any(map(REFUSES.match, case["config"])):
+        return 1 << 30
+    ends = lambda side, step: sorted(key[1] for key, lines in side.items() if key[0] == step and key[1].startswith("origin ") and "(ended)" in lines)
+    return min((step + 1 for step in in_pieces(case) if ends(sides[0], step) != ends(sides[1], step)), default=1 << 30)
+
+
 def compare(theirs, ours, case, shaky=(), deep=False):
     """What differs, up to the end of the first step that does; `deep` goes on behind it."""
     end, late = parted(theirs, case), hasty(case)
-    first, second = (of_case(keyed(record), case) for record in (theirs, ours))
+    first, second = (of_case(side, case) for side in turned_away(case, *held(case, *unspoken(keyed(theirs), keyed(ours)))))
+    end = min(end, refused_by_half(case, keyed(theirs), keyed(ours)))
     first, second = below_zero(first, second)
     ends = idle_ends(first, case) | idle_ends(second, case)
     if leaving(first) != leaving(second):

@@ -89,6 +89,11 @@ def begun(case):
     return any("proxy-v2" in line for line in case.get("config", ()))
 
 
+def headed(case):
+    """What is long behind a header of the PROXY protocol in text is told like what comes without one since then."""
+    return any(re.search(r"send-proxy(?!-v2)", line) for line in case.get("config", ()))
+
+
 def at_once(case):
     """Applications of FastCGI answer by one write since then."""
     return any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values())
@@ -98,7 +103,7 @@ class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 

@@ -57,9 +57,10 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
     let (addr, port) = address(server);
     let changed = s.unchanged_ms(rt::now(), started) / 1000;
     let maint = s.admin() & admin::MAINT != 0;
-    let (status, result) = {
+    let (status, result, works) = {
         let health = s.status.lock();
-        (health.last.status.number(), check_result(server, &health.last))
+        let works = [health.last.at_work, health.agent.at_work];
+        (health.last.status.number(), check_result(server, &health.last), works)
     };
     let probe = s.probe.lock().clone();
     let said = server.probed;
@@ -79,8 +80,8 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         s.weight.load(Relaxed),
         s.initial_weight.load(Relaxed),
         s.health.load(Relaxed),
-        if at_work { check_state(server) } else { 0 },
-        if at_work { agent_state(server) } else { 0 },
+        if at_work { check_state(server, works[0]) } else { 0 },
+        if at_work { agent_state(server, works[1]) } else { 0 },
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
@@ -108,7 +109,7 @@ fn check_result(server: &Server, last: &CheckResult) -> u8 {
         return told;
     }
     match last.status {
-        _ if server.check.is_none() => 0,
+        _ if server.check.is_none() || last.at_work => 0,
         CheckStatus::Unknown | CheckStatus::Init | CheckStatus::Forced => 0,
         CheckStatus::L7OkCond => 4,
         s if s.passed() => 3,
@@ -116,22 +117,23 @@ fn check_result(server: &Server, last: &CheckResult) -> u8 {
     }
 }
 
-/// `srv_check_state`: 2 configured, 4 enabled, 8 paused by maintenance.
-fn check_state(server: &Server) -> u8 {
+/// `srv_check_state`: 1 at work, 2 configured, 4 enabled, 8 paused by maintenance.
+fn check_state(server: &Server, works: bool) -> u8 {
     let s = &server.state;
     let configured = server.check.is_some();
-    2 * u8::from(configured)
+    u8::from(configured && works)
+        + 2 * u8::from(configured)
         + 4 * u8::from(configured && s.check_enabled.load(Relaxed))
         + 8 * u8::from(s.checks_paused.load(Relaxed))
 }
 
 /// `srv_agent_state`: as `srv_check_state`, with 16 for an agent.
-fn agent_state(server: &Server) -> u8 {
+fn agent_state(server: &Server, works: bool) -> u8 {
     let s = &server.state;
     if server.agent.is_none() {
         return 0;
     }
-    18 + 4 * u8::from(s.agent_enabled.load(Relaxed))
+    18 + 4 * u8::from(s.agent_enabled.load(Relaxed)) + u8::from(works)
 }
 
 /// `show servers conn`.

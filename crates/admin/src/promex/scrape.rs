@@ -396,7 +396,7 @@ impl Line<'_> {
             Form::With(_) => self.number(&or_zero((column.read)(row)), &[]),
             Form::SecondsWith(_) => match (column.read)(row) {
                 // A check that has not ended has no duration yet.
-                _ if matches!(&beside, Some(Value::Str(status)) if *status == "INI") => {}
+                _ if matches!(&beside, Some(Value::Str(status)) if settled(status) == "INI") => {}
                 Value::None => {}
                 time => self.seconds(&time),
             },
@@ -406,7 +406,7 @@ impl Line<'_> {
             }
             Form::Check => {
                 let Value::Str(now) = (column.read)(row) else { return };
-                self.one_of(&CHECKS, |state| u32::from(state == now));
+                self.one_of(&CHECKS, |state| u32::from(state == settled(&now)));
             }
             Form::Servers | Form::Checks if row.proxy.present().next().is_none() => {}
             Form::Servers => self.tally(row, "status", states(Kind::Server)),
@@ -465,7 +465,9 @@ impl Line<'_> {
         for server in row.proxy.present() {
             let value = read(&Row { kind: Kind::Server, server: Some(&server), ..*row });
             let now = if column == "status" { state(Kind::Server, &value).into() } else { value.to_text() };
-            if let Some(count) = states.iter().position(|s| **s == now).and_then(|at| counts.get_mut(at)) {
+            if let Some(count) =
+                states.iter().position(|s| *s == settled(&now)).and_then(|at| counts.get_mut(at))
+            {
                 *count += 1;
             }
         }
@@ -473,6 +475,11 @@ impl Line<'_> {
             self.number(&Value::U32(count), &[("state", state)]);
         }
     }
+}
+
+/// The name of a check's outcome without the mark of one that is at work.
+fn settled(shown: &str) -> &str {
+    shown.strip_prefix("* ").unwrap_or(shown)
 }
 
 fn or_zero(value: Value) -> Value {

@@ -10,6 +10,7 @@ use lang::env::Side;
 use model::Txn;
 use program::stats::Page;
 use wire::head::Head;
+use wire::method::Method;
 
 use super::options::{Form, Options, Result};
 use super::row::Filter;
@@ -24,7 +25,7 @@ impl Service for Stats {
         let proxy = request.worker.shared.program.proxies.get(request.proxy as usize);
         let page = proxy.and_then(|p| p.stats.clone());
         // Who may not change anything is told so at once.
-        request.txn.req.method() == b"POST"
+        request.txn.first_method() == Method::Post
             && page.is_some_and(|page| is_known(&page, request.txn) && may_change(&page, request))
     }
 
@@ -40,8 +41,8 @@ impl Service for Stats {
         let target = String::from_utf8_lossy(target).into_owned();
         let options = Options::parse(target.strip_prefix(&*page.uri).unwrap_or(""));
         let admin = may_change(&page, request);
-        match request.txn.req.method() {
-            b"POST" => {
+        match request.txn.first_method() {
+            Method::Post => {
                 let result = if admin { act(request, &page) } else { Result::Deny };
                 redirect(&page, Options { result: Some(result), ..options })
             }
@@ -104,7 +105,7 @@ fn ask_for_password(page: &Page) -> Answer {
 
 /// Whether one of the `stats admin` lines holds, and it is no other site that has the browser ask.
 fn may_change(page: &Page, request: &Request<'_>) -> bool {
-    let posted = request.txn.req.method() == b"POST";
+    let posted = request.txn.first_method() == Method::Post;
     (!posted || is_own_page(&request.txn.req))
         && page.admin.iter().any(|condition| match &**condition {
             None => true,

@@ -1,5 +1,6 @@
 //! How the figures of the table are read, where that takes more than naming a counter.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use base::fleet::Held;
@@ -166,6 +167,15 @@ pub fn agent_status(s: &Server) -> CheckStatus {
     match s.state.status.lock().agent.status {
         CheckStatus::Unknown => CheckStatus::Init,
         status => status,
+    }
+}
+
+/// Its short name.
+pub fn agent_shown(s: &Server) -> Cow<'static, str> {
+    let known = &s.state.status.lock().agent;
+    match known.status {
+        CheckStatus::Unknown => CheckStatus::Init.code().into(),
+        _ => known.shown(),
     }
 }
 

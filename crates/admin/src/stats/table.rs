@@ -159,7 +159,7 @@ pub const COLUMNS: &[Column] = &[
         peak(r, |f| &f.session_rate, |b| &b.session_rate, |s| &s.rate)
     }),
     column("check_status", "MOPV", "Result of the last check", |r| {
-        checked(r).map(|s| s.state.status.lock().last.status.code()).into()
+        checked(r).map(|s| s.state.status.lock().last.shown()).into()
     }),
     column("check_code", "MOPV", "Status code of the last check", |r| {
         checked(r).and_then(|s| code(&s.state.status.lock().last)).into()
@@ -235,7 +235,7 @@ pub const COLUMNS: &[Column] = &[
     column("rtime", "MaPV", "Average time of the server to answer, ms", |r| r.average(2)),
     column("ttime", "MaPV", "Average time in all, ms", |r| r.average(3)),
     column("agent_status", "MOPV", "Result of the last agent check", |r| {
-        with_agent(r).map(|s| agent_status(s).code()).into()
+        with_agent(r).map(agent_shown).into()
     }),
     column("agent_code", "MOPV", "Status code of the last agent check", |r| {
         with_agent(r).and_then(|s| code(&s.state.status.lock().agent)).into()

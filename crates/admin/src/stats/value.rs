@@ -38,6 +38,12 @@ impl From<&'static str> for Value {
     }
 }
 
+impl From<Cow<'static, str>> for Value {
+    fn from(s: Cow<'static, str>) -> Value {
+        Value::Str(s)
+    }
+}
+
 impl From<String> for Value {
     fn from(s: String) -> Value {
         Value::Str(s.into())

@@ -514,7 +514,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if stream.http.client_left {
         return Next::Close;
     }
-    count(stream, head_said, if head_only { 0 } else { body.len() } + usize::from(chunked));
+    count(stream, head_said, if head_only { 0 } else { body.len() } + usize::from(chunked), filtered);
     let mut sent = deliver(stream, &out).await;
     if let Some(rest) = rest
         && sent.is_ok()
@@ -537,12 +537,15 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
 
 /// Counts the bytes of an answer: its head as it is sent, and as a service said it in place of a server,
 /// before the last rules (`head_said`), and those of its `body`. What was no request has no stream that they
-/// could count for.
-fn count(stream: &mut Stream<'_>, head_said: usize, body: usize) {
+/// could count for. What a service says (`served`) is to the log the response of a server.
+fn count(stream: &mut Stream<'_>, head_said: usize, body: usize, served: bool) {
     // What a service said in vain has counted for what it said.
     let said = if stream.service.is_some() { 0 } else { head_said + body };
     let sent = headers::counted(&stream.txn.res) + body;
     add(&mut stream.txn, said as u64, sent as u64);
+    if served {
+        super::exchange::early_lines(stream);
+    }
 }
 
 pub(super) fn add(txn: &mut model::Txn, said: u64, sent: u64) {

@@ -335,6 +335,11 @@ fn received(stream: &Stream<'_>, back: bool, text: &str) {
 pub fn tell(stream: &mut Stream<'_>) {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     points::message(stream, false, events, level::USER, "sending response head");
+    early_lines(stream);
+}
+
+/// Writes those lines alone.
+pub fn early_lines(stream: &mut Stream<'_>) {
     if crate::log::shows_response_early(stream) {
         // The head counts as rules have left it.
         stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);

@@ -28,8 +28,10 @@ pub(super) fn observe(stream: &Stream<'_>, seen: Seen) {
 /// What becomes of an attempt that brought no response.
 pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     blame(stream, &event);
-    if !matches!(&event, Event::Head | Event::Interim | Event::BadBody | Event::Killed(_)) {
-        // Rules on the answer that is made now find the server without it.
+    use Event::{BadBody, Head, Interim, Killed, UnaskedUpgrade};
+    if !matches!(&event, Head | Interim | BadBody | UnaskedUpgrade | Killed(_)) {
+        // Rules on the answer that is made now find the server without it. With a 101 that nobody asked for
+        // its response was there.
         stream.server_is_done();
     }
     match event {

@@ -11,6 +11,7 @@ use model::term::{Cause, Phase};
 use program::Proxy;
 use program::options::RestrictNames;
 use rt::Mono;
+use wire::method::Method;
 
 use super::exchange::Step;
 use super::{Next, answer, copy, early, replaced, wait};
@@ -127,9 +128,9 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
         return Step::Done(next);
     }
-    // What the rules let through, rewritten as they left it, may be a request for the page.
+    // What the rules let through, rewritten as they left it but for the method, may be a request for the page.
     if let Some(page) = &proxy.stats
-        && matches!(stream.txn.req.method(), b"GET" | b"HEAD" | b"POST")
+        && matches!(stream.txn.first_method(), Method::Get | Method::Head | Method::Post)
         && wire::uri::path_and_query(stream.txn.req.target()).starts_with(page.uri.as_bytes())
     {
         if let Step::Done(next) = run(stream, &page.rules, Side::Request, None).await {

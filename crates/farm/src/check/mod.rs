@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use model::check::{CheckResult, CheckStatus};
-use model::server::{Op, admin};
+use model::server::{Health, Op, admin};
 use model::trace::{self, Point, Whom, level};
 use program::check::Check;
 use program::{Program, Server};
@@ -88,10 +88,7 @@ pub fn start(worker: &Rc<FarmWorker>) {
     for planned in plan(program).into_iter().filter(|p| p.worker == worker.index) {
         let state = &program.server(planned.at.proxy, planned.at.server).state;
         let mut known = state.status.lock();
-        let last = match planned.kind {
-            Kind::Health => &mut known.last,
-            Kind::Agent => &mut known.agent,
-        };
+        let last = outcome(planned.kind, &mut known);
         if last.status == CheckStatus::Unknown {
             last.status = CheckStatus::Init;
         }
@@ -177,11 +174,14 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
     let (server, _stay) =
         (&*program.server(at.proxy, at.server), worker.farm.stay(at.proxy, Some(at.server)));
     let known = crate::succession::phase(&server.state, which(kind), interval(server, kind));
+    // One of the configuration before may have been cut short.
+    outcome(kind, &mut server.state.status.lock()).at_work = false;
     rt::sleep(known.unwrap_or(phase)).await;
     while !server.state.is_removed() {
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {
                 let turn = turns.take().await;
+                outcome(kind, &mut server.state.status.lock()).begin();
                 traced(at, (trace::check::START, level::STATE), "check begins", None);
                 let result = match &check.ruleset.external {
                     Some(program) => external::run(&worker, at, check, program).await,
@@ -197,13 +197,24 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
             }
             (Kind::Agent, _, Some(asked)) if agent::is_due(&worker, at) => {
                 let turn = turns.take().await;
+                outcome(kind, &mut server.state.status.lock()).begin();
                 agent::run(&worker, at, asked).await;
                 drop(turn);
             }
             _ => {}
         }
+        // Also of one that came to nothing.
+        outcome(kind, &mut server.state.status.lock()).at_work = false;
         let pause = spread(interval(server, kind), program.global.spread_checks);
         wait(&worker, at, kind, server, pause).await;
+    }
+}
+
+/// What is known of the check of a kind.
+fn outcome(kind: Kind, known: &mut Health) -> &mut CheckResult {
+    match kind {
+        Kind::Health => &mut known.last,
+        Kind::Agent => &mut known.agent,
     }
 }
 

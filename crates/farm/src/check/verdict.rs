@@ -155,12 +155,12 @@ fn count(
 /// Notes the result for the statistics; whether its status is another than before.
 fn keep(server: &Server, kind: Kind, result: &CheckResult) -> bool {
     let mut known = server.state.status.lock();
-    let last = match kind {
-        Kind::Health => &mut known.last,
-        Kind::Agent => &mut known.agent,
-    };
+    let last = super::outcome(kind, &mut known);
     let fresh = last.status != result.status;
+    // What traffic shows does not end a check.
+    let at_work = last.at_work && result.status == CheckStatus::Analyzed;
     last.clone_from(result);
+    last.at_work = at_work;
     if last.fleeting {
         last.detail.clear();
     }

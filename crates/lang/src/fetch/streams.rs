@@ -41,7 +41,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     back(
         "bc_nb_streams",
         Type::Int,
-        |e, _| server(e, |m| m.streams.max(1)),
+        |e, _| server(e, |m| if m.limit == 0 { 1 } else { m.streams }),
         "Streams open on the server connection.",
     )
     .of_stream(),

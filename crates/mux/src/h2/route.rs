@@ -80,6 +80,7 @@ impl Route {
     pub fn data(&mut self, bytes: &[u8], end: bool, lone: bool) {
         let passed_over = if self.bodiless { bytes.len() as u64 } else { 0 };
         self.fate.extra.set(self.fate.extra.get() + passed_over + u64::from(lone));
+        self.fate.over.set(end && self.up.is_done());
         self.down.data(bytes, end);
     }
 
@@ -88,6 +89,7 @@ impl Route {
         let status = head.status();
         let success = (200..300).contains(&status);
         self.fate.bare.set(end);
+        self.fate.over.set(end && self.up.is_done());
         self.bodiless = matches!(status, 204 | 304) || self.asked.method == Method::Head;
         match &self.asked.upgrade {
             _ if status < 200 => {}
