@@ -39,7 +39,7 @@ MASKS = [
     # What HAProxy says behind a command that it has refused, whatever it is about.
     ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!)", ""),
     # The host of a CONNECT whose target a rule made a URL: HAProxy takes all of it for the host.
-    ("connect-host", r"origin", r"^host: https?://([^/]*)/.*$", r"host: \1"),
+    ("connect-host", r"origin", r"^host: https?://([^/]*)(?:/.*)?$", r"host: \1"),
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
     ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
@@ -518,6 +518,7 @@ def parted(record, case):
     if unreachable(case):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
     steps += unended(record, case)
+    steps += unconnected(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
         # HAProxy speaks SOCKS to the server itself then, here the proxy is asked for an address that there is not.
@@ -565,6 +566,15 @@ def unended(record, case):
     if targets and any(re.match(r"\s+(filter|compression) ", line) for line in case["config"]):
         told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
         yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
+
+
+def unconnected(record, case):
+    """The steps in which HAProxy waits for an answer of a server that never took the connection: with `proto` it takes it for connected at
+    once, and `timeout connect` does not count. Here only the kernel of a server with `tcp-md5sig` takes none."""
+    mute = [line.split()[1] for line in case["config"] if re.match(r"\s+server .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line)]
+    if mute:
+        waited = re.compile(r".*/(?:" + "|".join(map(re.escape, mute)) + r") \S+/-1/\S+ 504 .* sH")
+        yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
 
 
 GIVEN_UP = re.compile(r"\((closed|reset|ended)\)$|stream \d+ RST")
