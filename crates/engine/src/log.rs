@@ -241,6 +241,8 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
 /// status.
 pub fn sessions_own(txn: &mut model::Txn) {
     txn.unread = true;
+    // A unique id is a stream's, and is made when one asks for it.
+    *txn.unique_id.get_mut() = Some(Box::default());
     txn.times.ended = Some(rt::now());
     txn.term.end(Cause::Proxy, Phase::Request);
 }
