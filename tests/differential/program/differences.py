@@ -327,6 +327,9 @@ def of_case(record, case):
     if len({value for ops in case["steps"] for op in ops for value in hosts_of(op)}) > 1:
         # Sessions of TLS with a server are kept for each name here, there the last one alone.
         record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
+    if any(map(SHUTS.match, case["config"])):
+        # Such a rule waits for nothing: what the server was sent before its connection ends is a matter of time.
+        record = {key: [l for l in lines if not l.startswith("| ")] if key[1].startswith("origin ") and any(map(ENDS.match, lines)) else lines for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
     if any(op[0] == "stream" and op[-1] == "trailers" for ops in case["steps"] for op in ops):
@@ -368,7 +371,7 @@ def over(lines):
 
 
 STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d)(?= |$)")
-LEFT = re.compile(r" C[A-Z]-- ")
+LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
@@ -596,6 +599,10 @@ def cut_twice(case):
 HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: ")
 
 
+# Rules that end a connection of TCP when its server is reached.
+SHUTS = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
+
+
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
@@ -647,8 +654,8 @@ def timely(side, case):
                 lines = [line for line in lines if not ENDS.match(line)]
             if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
                 lines = without_interim(lines)
-            if name in going:
-                # Who is told to go is waited for, for a while.
+            if name in going or name in taken_back(steps[:max(step, 0)]):
+                # Who is told to go is waited for, for a while; who took a request back HAProxy keeps while it keeps the stream.
                 lines = [line for line in lines if line not in ("(closed)", "(ended)")]
             # Nor was what it had sent, where that is all that becomes of it.
             begun = lambda op: op[:2] == ["open", name] and len(op) > 3 and (op[3].get("proxy") or op[3].get("tls") is not None)
@@ -660,13 +667,18 @@ def timely(side, case):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
         elif channel.startswith("origin ") and name.partition("#")[0] in resting:
             lines = [line for line in untold(lines) if line != "(ended)"]
-        elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:
+        elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
             lines = [line for line in lines if line != "(ended)"]
         elif channel == "wait" and dropped:
             lines = []
         if lines:
             out[step, channel] = lines
     return out
+
+
+def taken_back(steps):
+    """The clients of HTTP/2 that took a request back: HAProxy keeps such a stream for a while, with its client and its server."""
+    return {op[1] for ops in steps for op in ops if op[0] == "stream" and op[-1] == "rst8"}
 
 
 def untold(lines):
