@@ -512,6 +512,7 @@ def parted(record, case):
         tunnels = lambda op: op[0] == "send" and "CONNECT " in op[2] or op[0] == "stream" and [":method", "CONNECT"] in op[3]
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(tunnels, ops))]
     steps += headless(record)
+    steps += pathless(record)
     steps += hollow(record, case)
     steps += cut_twice(case)
     steps += lost(record, case)
@@ -617,6 +618,16 @@ def headless(record):
         known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
         if any(found and (channel, found[1]) not in known for found in streams):
             yield step
+
+
+def pathless(record):
+    """The steps in which HAProxy resets a stream to a server before its head: a rule left a request no path, and it answers 502."""
+    begun = set()
+    for step, channel, lines in record:
+        if channel.startswith("origin "):
+            begun |= {(channel, line.split()[1]) for line in lines if re.match(r"stream \d+ HEADERS", line)}
+            if any(re.match(r"stream \d+ RST 2$", line) and (channel, line.split()[1]) not in begun for line in lines):
+                yield step
 
 
 def without_interim(lines):
