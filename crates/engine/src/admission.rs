@@ -17,6 +17,7 @@ pub struct Admission<'a> {
     /// The counts and their maxima.
     counts: [(&'a AtomicU32, Option<&'a AtomicU32>); 3],
     proxy: &'a Proxy,
+    bind: &'a Bind,
     process: &'a Process,
     /// Held where a rate is limited.
     turn: Option<MutexGuard<'a, ()>>,
@@ -46,6 +47,9 @@ impl<'a> Admission<'a> {
         ];
         let full = |(limit, (count, _)): (&u32, &(&AtomicU32, _))| count.load(Relaxed) >= *limit;
         if limits.iter().zip(&counts).any(full) {
+            if is_full(proxy) {
+                listener.waits.store(true, Relaxed);
+            }
             return None;
         }
         for (at, limit) in limits.into_iter().enumerate() {
@@ -55,7 +59,7 @@ impl<'a> Admission<'a> {
                 return None;
             }
         }
-        Some(Admission { counts, proxy, process, turn, confirmed: false })
+        Some(Admission { counts, proxy, bind, process, turn, confirmed: false })
     }
 
     /// The connection is there. Whether its session is pending, see [`settle`].
@@ -67,6 +71,7 @@ impl<'a> Admission<'a> {
                 max.fetch_max(now, Relaxed);
             }
         }
+        self.note_room();
         let now = rt::now().as_millis();
         self.process.conn_rate.add(now);
         self.proxy.state.front.conn_rate.add(now);
@@ -77,6 +82,23 @@ impl<'a> Admission<'a> {
         }
         pending
     }
+
+    /// Which listener waits: that of the connection that took the last room, and no other, as there was some.
+    fn note_room(&self) {
+        let mine = &self.bind.state;
+        if is_full(self.proxy) {
+            self.proxy.binds.iter().for_each(|b| b.state.waits.store(false, Relaxed));
+            mine.waits.store(true, Relaxed);
+        } else if mine.waits.load(Relaxed) {
+            mine.waits.store(false, Relaxed);
+        }
+    }
+}
+
+/// Whether a frontend has no room for one more.
+fn is_full(proxy: &Proxy) -> bool {
+    let front = &proxy.state.front;
+    front.current.load(Relaxed) >= front.maxconn.load(Relaxed)
 }
 
 impl Drop for Admission<'_> {

@@ -99,11 +99,13 @@ pub fn write(stream: &mut Stream<'_>) {
 }
 
 /// `log-steps close` means the end of every stream: also of one that its client is to try again by itself,
-/// whose end is not worth a line otherwise. What rules made of its level is forgotten then, as in HAProxy.
+/// whose end is not worth a line otherwise; said in a section that the frontend inherits from it does not, in
+/// HAProxy. What rules made of its level is forgotten then, there as well.
 /// Whether there is a line.
 pub fn left_to_client(stream: &mut Stream<'_>) -> bool {
     let proxy = stream.frontend();
-    let named = proxy.log.steps.is_some_and(|s| s & Origin::Close.bit() != 0);
+    let own = proxy.log.steps.filter(|_| proxy.log.own_steps);
+    let named = own.is_some_and(|s| s & Origin::Close.bit() != 0);
     let written =
         named && !proxy.options.logasap && !proxy.log.targets.is_empty() && !stream.txn.mirror.is_copy;
     if written {
@@ -239,6 +241,8 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
 /// status.
 pub fn sessions_own(txn: &mut model::Txn) {
     txn.unread = true;
+    // A unique id is a stream's, and is made when one asks for it.
+    *txn.unique_id.get_mut() = Some(Box::default());
     txn.times.ended = Some(rt::now());
     txn.term.end(Cause::Proxy, Phase::Request);
 }

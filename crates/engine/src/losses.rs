@@ -21,9 +21,14 @@ pub fn broken(stream: &Stream<'_>) {
     enter(stream, |back| &back.resp_errors, |server| &server.resp_errors);
 }
 
+/// A response is a failure for stick tables.
+pub fn failure(stream: &Stream<'_>) {
+    crate::tracking::response_failure(stream.client.conn(), &stream.txn);
+}
+
 /// A response was none, which stick tables learn as well.
 pub fn response_failure(stream: &Stream<'_>) {
-    crate::tracking::response_failure(stream.client.conn(), &stream.txn);
+    failure(stream);
     broken(stream);
 }
 

@@ -102,7 +102,7 @@ pub fn stopped(shared: &Shared) {
     let mut all: Vec<_> = living(shared).collect();
     all.sort_by_key(|(_, p)| p.binds.is_empty());
     for (index, proxy) in all {
-        let front = proxy.state.front.counters.sum(|c| &c.sessions);
+        let front = proxy.state.front.counters.sum(|c| &c.connections);
         let back = proxy.state.back.counters.sum(|c| &c.sessions);
         let text = format!("Proxy {} stopped (cumulated conns: FE: {front}, BE: {back}).", proxy.name);
         worker::with_worker(|w| tell(w, index, WARNING, &text));

@@ -27,6 +27,8 @@ pub struct Listener {
     pub current_max: AtomicU32,
     /// The descriptor of its socket, -1 while none is open.
     pub socket: AtomicI32,
+    /// Its last connection took the frontend's last room, or found none: it waits until there is some.
+    pub waits: AtomicBool,
     /// Figures.
     pub counters: Sharded<ListenerCounters>,
 }

@@ -39,7 +39,7 @@ MASKS = [
     # What HAProxy says behind a command that it has refused, whatever it is about.
     ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!|Lua function ')", ""),
     # The host of a CONNECT whose target a rule made a URL: HAProxy takes all of it for the host.
-    ("connect-host", r"origin", r"^host: https?://([^/]*)/.*$", r"host: \1"),
+    ("connect-host", r"origin", r"^host: https?://([^/]*)(?:/.*)?$", r"host: \1"),
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
     ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.
@@ -306,6 +306,9 @@ def of_case(record, case):
         # So is on which of them it was asked.
         record = {key: sorted(lines) if key[1] == "origin agent" else lines for key, lines in record.items()}
         record = {key: [re.sub(r"^(spoeb/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines] if "show servers conn" in key[1] else lines for key, lines in record.items()}
+    if any(re.search(r" set-status (204|304)\b", line) for line in case["config"]) and any(re.match(r"\s+(filter )?compression\b", line) for line in case["config"]):
+        # What has no content (RFC 9110 section 6.4.1) is not compressed here; HAProxy compresses what it then does not send.
+        record = {key: [l for l in lines if not PACKED.match(by_column(l))] for key, lines in record.items()}
     if any(line.split() == ["process-vary", "on"] for line in case["config"]):
         # HAProxy writes what is accepted in small letters, where a cache looks at it.
         record = {key: [re.sub(r"^ *accept-encoding: .*", lambda m: m[0].lower(), l) for l in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
@@ -345,6 +348,9 @@ def of_case(record, case):
     if len({value for ops in case["steps"] for op in ops for value in hosts_of(op)}) > 1:
         # Sessions of TLS with a server are kept for each name here, there the last one alone.
         record = {key: [l for l in lines if not RESUMED.match(by_column(l))] for key, lines in record.items()}
+    if any(map(SHUTS.match, case["config"])):
+        # Such a rule waits for nothing: what the server was sent before its connection ends is a matter of time.
+        record = {key: [l for l in lines if not l.startswith("| ")] if key[1].startswith("origin ") and any(map(ENDS.match, lines)) else lines for key, lines in record.items()}
     if any(map(REFUSES.match, case["config"])):
         record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
         # So is whether the rest of one that comes in pieces was there, and the connection may be kept.
@@ -399,7 +405,8 @@ def over(lines):
 
 
 STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?)(?= |$)")
-LEFT = re.compile(r" C[A-Z]-- ")
+PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
+LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
@@ -573,6 +580,7 @@ def parted(record, case):
         # A response that breaks off meanwhile: HAProxy leaves out all rules behind the pause, and the client gets what came, or nothing.
         steps += [step for step, channel, lines in record if channel == "log" and any(" SD-- " in line for line in lines)]
     steps += headless(record)
+    steps += pathless(record)
     steps += hollow(record, case)
     steps += cut_twice(case)
     steps += lost(record, case)
@@ -583,6 +591,7 @@ def parted(record, case):
         unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
     steps += unended(record, case)
+    steps += unconnected(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
         # HAProxy speaks SOCKS to the server itself then, here the proxy is asked for an address that there is not.
@@ -632,6 +641,15 @@ def unended(record, case):
         yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
+def unconnected(record, case):
+    """The steps in which HAProxy waits for an answer of a server that never took the connection: with `proto` it takes it for connected at
+    once, and `timeout connect` does not count. Here only the kernel of a server with `tcp-md5sig` takes none."""
+    mute = [line.split()[1] for line in case["config"] if re.match(r"\s+server .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line)]
+    if mute:
+        waited = re.compile(r".*/(?:" + "|".join(map(re.escape, mute)) + r") \S+/-1/\S+ 504 .* sH")
+        yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
+
+
 GIVEN_UP = re.compile(r"\((closed|reset|ended)\)$|stream \d+ RST")
 
 
@@ -651,6 +669,10 @@ def cut_twice(case):
 HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: ")
 
 
+# Rules that end a connection of TCP when its server is reached.
+SHUTS = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
+
+
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
@@ -665,6 +687,16 @@ def headless(record):
         known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
         if any(found and (channel, found[1]) not in known for found in streams):
             yield step
+
+
+def pathless(record):
+    """The steps in which HAProxy resets a stream to a server before its head: a rule left a request no path, and it answers 502."""
+    begun = set()
+    for step, channel, lines in record:
+        if channel.startswith("origin "):
+            begun |= {(channel, line.split()[1]) for line in lines if re.match(r"stream \d+ HEADERS", line)}
+            if any(re.match(r"stream \d+ RST 2$", line) and (channel, line.split()[1]) not in begun for line in lines):
+                yield step
 
 
 def without_interim(lines):
@@ -702,8 +734,8 @@ def timely(side, case):
                 lines = [line for line in lines if not ENDS.match(line)]
             if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
                 lines = without_interim(lines)
-            if name in going:
-                # Who is told to go is waited for, for a while.
+            if name in going or name in taken_back(steps[:max(step, 0)]):
+                # Who is told to go is waited for, for a while; who took a request back HAProxy keeps while it keeps the stream.
                 lines = [line for line in lines if line not in ("(closed)", "(ended)")]
             # Nor was what it had sent, where that is all that becomes of it.
             begun = lambda op: op[:2] == ["open", name] and len(op) > 3 and (op[3].get("proxy") or op[3].get("tls") is not None)
@@ -715,13 +747,18 @@ def timely(side, case):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
         elif channel.startswith("origin ") and name.partition("#")[0] in resting:
             lines = [line for line in untold(lines) if line != "(ended)"]
-        elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:
+        elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
             lines = [line for line in lines if line != "(ended)"]
         elif channel == "wait" and dropped:
             lines = []
         if lines:
             out[step, channel] = lines
     return out
+
+
+def taken_back(steps):
+    """The clients of HTTP/2 that took a request back: HAProxy keeps such a stream for a while, with its client and its server."""
+    return {op[1] for ops in steps for op in ops if op[0] == "stream" and op[-1] == "rst8"}
 
 
 def untold(lines):

@@ -128,7 +128,7 @@ pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
             return Ok(Reply::Done);
         }
         let (ours, theirs) = (&front.counters, &at.state.back.counters);
-        let (ours, theirs) = (ours.sum(|c| &c.sessions), theirs.sum(|c| &c.sessions));
+        let (ours, theirs) = (ours.sum(|c| &c.connections), theirs.sum(|c| &c.sessions));
         let text = format!("Proxy {} stopped (cumulated conns: FE: {ours}, BE: {theirs}).", at.state.name);
         match at.whose {
             Whose::Proxy(_) => note(call, at.whose, &text),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::call::{Call, Outcome, Refusal, Reply, Whose};
 use crate::cli::table::Command;
 use crate::gather::tell_all;
 use program::listener::Level;
@@ -51,7 +51,16 @@ pub fn frontend(call: &mut Call<'_>) -> Outcome {
     let limit = lenient(call.arg(1));
     let limit = u32::try_from(limit).ok().filter(|n| *n <= i32::MAX as u32);
     let limit = limit.ok_or(Refusal::from("Value out of range."))?;
-    front.state.front.maxconn.store(limit, Relaxed);
+    let state = &front.state.front;
+    let had_room = state.current.load(Relaxed) < state.maxconn.load(Relaxed);
+    if let Whose::Proxy(index) = front.whose
+        && had_room
+    {
+        // Whoever waited was let in meanwhile.
+        let proxy = call.shared().program.proxy(index);
+        proxy.binds.iter().for_each(|bind| bind.state.waits.store(false, Relaxed));
+    }
+    state.maxconn.store(limit, Relaxed);
     wake_listeners();
     Ok(Reply::Done)
 }

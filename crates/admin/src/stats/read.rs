@@ -79,8 +79,10 @@ pub fn status(r: &Row<'_>) -> Value {
             let front = &r.proxy.state.front;
             if b.maxconn > 0 && b.state.current.load(Relaxed) >= b.maxconn {
                 "FULL".into()
-            } else if front.current.load(Relaxed) >= front.maxconn.load(Relaxed) {
-                // Its own limit would let more in.
+            } else if b.state.waits.load(Relaxed)
+                && front.current.load(Relaxed) >= front.maxconn.load(Relaxed)
+            {
+                // Its own limit would let more in. One that nobody came to meanwhile does not wait.
                 "WAITING".into()
             } else {
                 "OPEN".into()

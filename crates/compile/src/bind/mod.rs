@@ -90,6 +90,7 @@ pub(crate) fn listener(name: &str, id: u32, guid: Option<String>, workers: usize
         current: Default::default(),
         current_max: Default::default(),
         socket: (-1).into(),
+        waits: Default::default(),
         counters: Sharded::new(workers),
     }
 }

@@ -133,6 +133,9 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
         }
         Outcome::Client(cause) => {
             stream.client.give_up();
+            if is_wanting(stream, down) {
+                losses::failure(stream);
+            }
             losses::client_abort(stream);
             stream.end(cause, if stream.http.last { Phase::Last } else { Phase::Data });
             Next::Close
@@ -141,6 +144,10 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             stream.client.socket.mute();
             if cause == Cause::ServerAbort {
                 losses::broken(stream);
+            }
+            if is_wanting(stream, down) {
+                losses::failure(stream);
+                losses::failure(stream);
             }
             losses::server_abort(stream);
             stream.note_streams();
@@ -158,6 +165,9 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             part_orderly(stream);
             stream.client.socket.mute();
             losses::response_failure(stream);
+            if is_wanting(stream, down) {
+                losses::failure(stream);
+            }
             stream.end(Cause::Proxy, Phase::Data);
             Next::Close
         }
@@ -166,6 +176,14 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
     }
+}
+
+/// Whether a response breaks off that says where it ends, and whose request is through: that is a failure for
+/// stick tables, by the count of HAProxy one when its client leaves and two when its server does.
+fn is_wanting(stream: &Stream<'_>, down: &Half) -> bool {
+    let sent = stream.http.body_received && stream.to_server.is_none();
+    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    sent && (multiplexed || !matches!(down.framing, Framing::Close))
 }
 
 /// Moves both directions until the response is through.

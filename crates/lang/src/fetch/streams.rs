@@ -41,6 +41,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     back(
         "bc_nb_streams",
         Type::Int,
+        // Of a multiplexed one a stream that is over has left it, though its response is still here.
         |e, _| server(e, |m| if m.limit == 0 { 1 } else { m.streams }),
         "Streams open on the server connection.",
     )

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::certs::clash;
+use super::certs::{Beside, clash};
 use super::{Inner, Store, Trouble};
 use crate::files::{self, Identity, Sources};
 use crate::forge::Forge;
@@ -153,7 +153,7 @@ impl Inner {
             return Ok(self.of_list(spec, &path));
         }
         let place = format!("\n{}", clash(&path));
-        let names = self.named(sources, &place)?;
+        let names = self.named(sources, &place, Beside::Told)?;
         let default = default || first && names.len() > 1 && !spec.words.strict_sni.unwrap_or(false);
         let draft = |cert| Draft {
             cert,
@@ -174,7 +174,7 @@ impl Inner {
         let mut lines = Vec::new();
         for file in found {
             let place = format!("\n{}", clash(&file));
-            let cert = self.named(&Sources::plain(&file), &place)?;
+            let cert = self.named(&Sources::plain(&file), &place, Beside::Told)?;
             lines.extend(cert);
         }
         self.make_list(path, lines);

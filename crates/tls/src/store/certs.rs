@@ -50,6 +50,14 @@ pub(super) struct Cert {
     pub kept: u64,
 }
 
+/// Whether the files that are looked for beside a certificate are told with it: of one that a line of a list
+/// names (`crt-list`, `ssl-f-use`) HAProxy tells those alone that the line names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    Told,
+    Untold,
+}
+
 /// The ends of names that make a bundle.
 const BUNDLE: [&str; 3] = [".rsa", ".ecdsa", ".dsa"];
 
@@ -59,7 +67,7 @@ impl Store {
     pub fn meet(&self, sources: &Sources) {
         let inner = &mut *self.lock();
         if !outside::is_folder(&*inner.full(&sources.certificate)) {
-            let _ = inner.named(sources, "");
+            let _ = inner.named(sources, "", Beside::Told);
         }
     }
 
@@ -188,7 +196,12 @@ impl Inner {
 
     /// Names of the certificates that a word means: one, or those of a bundle; loaded, if they were not yet.
     /// `place` is what stands before the complaint that something else was said of it before.
-    pub(super) fn named(&mut self, sources: &Sources, place: &str) -> Result<Vec<Box<str>>, String> {
+    pub(super) fn named(
+        &mut self,
+        sources: &Sources,
+        place: &str,
+        beside: Beside,
+    ) -> Result<Vec<Box<str>>, String> {
         let path = self.full(&sources.certificate);
         let sources = Sources { certificate: path.clone(), ..sources.clone() };
         if self.certs.contains_key(&path) {
@@ -196,19 +209,19 @@ impl Inner {
             return Ok(vec![path]);
         }
         if self.sealed || path.starts_with('@') || outside::exists(&*path) {
-            return self.one(&sources).map(|()| vec![path]);
+            return self.one(&sources, beside).map(|()| vec![path]);
         }
         let bundle = BUNDLE.iter().map(|end| format!("{path}{end}"));
         let there: Vec<String> = bundle
             .filter(|p| self.ground.extra.bundle && (self.certs.contains_key(&**p) || outside::exists(p)))
             .collect();
         if there.is_empty() {
-            return self.one(&sources).map(|()| vec![path]);
+            return self.one(&sources, beside).map(|()| vec![path]);
         }
         let mut names = Vec::new();
         for path in there {
             let of = Sources { certificate: path.into(), ..sources.clone() };
-            names.extend(self.named(&of, place)?);
+            names.extend(self.named(&of, place, beside)?);
         }
         // An ECDSA certificate is offered first.
         names.sort();
@@ -216,7 +229,7 @@ impl Inner {
     }
 
     /// Loads a certificate.
-    pub(super) fn one(&mut self, sources: &Sources) -> Result<(), String> {
+    pub(super) fn one(&mut self, sources: &Sources, beside: Beside) -> Result<(), String> {
         let path = &*sources.certificate;
         if self.sealed || path.starts_with('@') {
             return Err(format!(
@@ -225,6 +238,7 @@ impl Inner {
         }
         let (parts, at) = files::load(sources, &self.ground.extra, &self.ground.phrases)?;
         let origin = if sources.has_words() { Origin::Listed } else { Origin::Plain };
+        let at = if beside == Beside::Told { at } else { sources.clone() };
         self.keep(path, parts, at, origin, sources.is_explicit());
         Ok(())
     }

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
+use super::certs::Beside;
 use super::{Inner, Store};
 use crate::files::Sources;
 use x509::{Certificate, Der};
@@ -58,7 +59,7 @@ impl Store {
         let inner = &mut *self.lock();
         if !inner.certs.contains_key(name) {
             let sources = Sources { jwt: Some(true), ..Sources::plain(name) };
-            inner.one(&sources)?;
+            inner.one(&sources, Beside::Told)?;
         }
         self.publish_jwt(inner);
         Ok(())

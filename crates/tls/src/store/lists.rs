@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::binds::{BindSpec, Row, Show};
+use super::certs::Beside;
 use super::{Inner, Label, Store, Trouble};
 use crate::files::Sources;
 use crate::words::Words;
@@ -100,9 +101,11 @@ impl Store {
                 "\n'crt-list' : '{path}' in crt-list '{name}' line {}, is already defined with incompatible parameters:",
                 line.number
             );
-            let found = inner.named(&line.sources, &place).map_err(|e| match e.starts_with('\n') {
-                true => e,
-                false => format!("'crt-list' : {e}"),
+            let found = inner.named(&line.sources, &place, Beside::Untold).map_err(|e| {
+                match e.starts_with('\n') {
+                    true => e,
+                    false => format!("'crt-list' : {e}"),
+                }
             })?;
             for (n, cert) in found.into_iter().enumerate() {
                 // HAProxy numbers the further certificates of a bundle like this.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::certs::clash;
+use super::certs::{Beside, clash};
 use super::{Inner, Store, Trouble};
 use crate::client::{Connector, Rules};
 use crate::files::{Identity, Sources};
@@ -52,7 +52,7 @@ impl Store {
             let found = match inner.certs.contains_key(&path) {
                 true if inner.sealed => Ok(()),
                 true => inner.agree(&path, &Sources::plain(&path), &place),
-                false => inner.one(&Sources::plain(&path)),
+                false => inner.one(&Sources::plain(&path), Beside::Told),
             };
             found?;
             identity = Some(inner.identity(&path)?);

@@ -20,8 +20,8 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     let target = head.target();
     let websocket = outline.protocol.is_some();
     let connect = head.method_id() == crate::method::Method::Connect;
-    // Rules may leave a path that begins with no slash: it is still no authority.
-    let bare = !connect && uri::form(target) == uri::Form::Authority;
+    // Rules may leave a path that begins with no slash: it is still no authority. Nothing is the root.
+    let bare = !connect && !target.is_empty() && uri::form(target) == uri::Form::Authority;
     // RFC 9113 section 8.3.1: without the name of a user. Whoever named the host in a field only keeps that
     // field.
     let authority = match uri::host_port(target) {

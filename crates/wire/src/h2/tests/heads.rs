@@ -190,6 +190,19 @@ fn targets_of_all_forms() {
 }
 
 #[test]
+fn no_path_is_the_root() {
+    for (method, path) in [("GET", "/"), ("OPTIONS", "*")] {
+        let mut head = Head::request();
+        let text = format!("{method} /a HTTP/1.1\r\nHost: h\r\n\r\n");
+        crate::http1::parse_request(text.as_bytes(), &mut head, &Default::default(), false).unwrap();
+        head.set_target(b"").unwrap();
+        let outline = Outline { scheme: b"http", protocol: None };
+        let lines = listed(|encoder, out| outlet::request(&head, outline, encoder, out));
+        assert_eq!(lines, [(":method", method), (":scheme", "http"), (":path", path), ("host", "h")]);
+    }
+}
+
+#[test]
 fn a_response_of_http1_leaves_its_connection_behind() {
     let mut head = Head::response();
     let text = "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\nA: b\r\n\r\n";
