@@ -579,6 +579,10 @@ def parted(record, case):
     if any(re.match(r"\s+http-response pause ", line) for line in case["config"]):
         # A response that breaks off meanwhile: HAProxy leaves out all rules behind the pause, and the client gets what came, or nothing.
         steps += [step for step, channel, lines in record if channel == "log" and any(" SD-- " in line for line in lines)]
+    if any("set-method" in line for line in case["config"]):
+        # `method` of a client's own method that HAProxy has no number for is no method of any other name to it, whatever rules make of it.
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(own_method, ops))]
+    steps += reweighed_at_run_time(case)
     steps += headless(record)
     steps += pathless(record)
     steps += hollow(record, case)
@@ -604,6 +608,29 @@ def parted(record, case):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
     return min(steps, default=1 << 30)
+
+
+NUMBERED = {"OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT"}
+
+
+def own_method(op):
+    """Whether a request has a method that is none of HTTP's first ones."""
+    if op[0] == "stream":
+        return any(name == ":method" and value not in NUMBERED for name, value in op[3])
+    return op[0] == "send" and any(word not in NUMBERED for word in re.findall(r"(?m)^([A-Z]+) \S+ HTTP/1", op[2]))
+
+
+def reweighed_at_run_time(case):
+    """The steps in which a server of a backend that serves in turn gets another weight: whose turn is next then is each program's own."""
+    turns, name = set(), None
+    for line in case["config"]:
+        name = line.split()[1] if re.match(r"(backend|listen) ", line) else name if line.startswith(" ") else None
+        if name and line.split()[:2] == ["balance", "roundrobin"]:
+            turns.add(name)
+    for at, ops in enumerate(case["steps"]):
+        changed = [re.match(r"set (?:weight (\S+)/|server (\S+)/\S+ weight )", op[1]) for op in ops if op[0] == "cli"]
+        if any(found and (found[1] or found[2]) in turns for found in changed):
+            yield at + 1
 
 
 def reweighed(text):
