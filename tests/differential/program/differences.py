@@ -601,8 +601,9 @@ def parted(record, case):
         # HAProxy speaks SOCKS to the server itself then, here the proxy is asked for an address that there is not.
         return 0
     if any(line.split() == ["option", "use-small-buffers"] for line in case["config"]) and any(re.match(r"\s+retry-on ", line) for line in case["config"]):
-        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, and resets the streams of HTTP/2.
-        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1
+        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, or one with a body, and resets the streams of HTTP/2.
+        body = lambda op: op[0] == "send" and re.search(r"(?i)\r\n(content-length|transfer-encoding): [^0]", op[2])
+        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1 or body(op)
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
@@ -693,7 +694,7 @@ def cut_twice(case):
 
 
 # The head of a request without a body that says how its body is packed.
-HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: ")
+HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: |^  CONTENT_LENGTH=0\n(?:  .*\n)*  HTTP_CONTENT_ENCODING=")
 
 
 # Rules that end a connection of TCP when its server is reached.

@@ -214,6 +214,11 @@ impl Half {
                 return Poll::Ready(Ok(if self.eof { End::Closed } else { End::Complete }));
             }
             if self.eof && !self.is_source_over() && buf.as_ref().is_none_or(Buf::is_empty) {
+                // What came of it goes first.
+                self.pause(cx, buf)?;
+                if self.is_waiting() {
+                    continue;
+                }
                 return Poll::Ready(Err(Break::Truncated));
             }
             let awaits = self.rewritten.as_ref().is_some_and(|rewritten| rewritten.awaits());
