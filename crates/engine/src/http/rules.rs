@@ -128,7 +128,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
         return Step::Done(next);
     }
-    // What the rules let through, rewritten as they left it but for the method, may be a request for the page.
+    // What the rules let through, rewritten as they left it but for the method, may ask for the page.
     if let Some(page) = &proxy.stats
         && matches!(stream.txn.first_method(), Method::Get | Method::Head | Method::Post)
         && wire::uri::path_and_query(stream.txn.req.target()).starts_with(page.uri.as_bytes())
