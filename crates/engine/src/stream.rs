@@ -391,12 +391,7 @@ impl<'c> Stream<'c> {
             self.txn.client_stream = StreamOf { id: Some(part.id), reset: part.receipt.reset.get() };
         }
         if let Some(call) = self.upstream.as_ref().and_then(|up| up.call.as_ref()) {
-            // How many streams there are is as it was when the response came.
-            let then = self.txn.server_conn.multiplex;
-            call.note(&mut self.txn.server_conn);
-            if self.txn.has_res {
-                self.txn.server_conn.multiplex = then;
-            }
+            call.note(&mut self.txn);
         }
     }
 

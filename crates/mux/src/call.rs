@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use model::txn::{ServerConn, StreamOf};
+use model::conn::Multiplex;
+use model::txn::{StreamOf, Txn};
 use rt::{Socket, TaskId};
 use wire::head::Head;
 
@@ -125,13 +126,17 @@ impl Call {
         &self.mux
     }
 
-    /// Notes what is known of the connection and the stream.
-    pub fn note(&self, facts: &mut ServerConn) {
+    /// Notes what is known of the connection and the stream; how many streams there are is as it was when
+    /// the response came.
+    pub fn note(&self, txn: &mut Txn) {
+        let (facts, answered) = (&mut txn.server_conn, txn.has_res);
         facts.glitches = self.mux.glitches.get();
-        facts.multiplex = self.mux.multiplex.get();
-        // This one is among them until it is closed, whenever its user has taken what came.
-        facts.multiplex.streams =
-            facts.multiplex.streams.max(1).saturating_sub(u32::from(self.fate.over.get()));
+        if !answered {
+            let Multiplex { streams, limit } = self.mux.multiplex.get();
+            // This one is among them until it is closed, whenever its user has taken what came.
+            let streams = streams.max(1).saturating_sub(u32::from(self.fate.over.get()));
+            facts.multiplex = Multiplex { streams, limit };
+        }
         if facts.error.is_none() {
             facts.error = self.mux.error.get();
         }

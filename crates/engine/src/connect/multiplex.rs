@@ -251,7 +251,7 @@ fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, fit: Fit, addr:
     stream.txn.server_conn.http_major = if call.speaks_fcgi() { 1 } else { 2 };
     stream.txn.server_secured = call.mux().socket().facts().cloned();
     note_source(stream, call.raw());
-    call.note(&mut stream.txn.server_conn);
+    call.note(&mut stream.txn);
     if let Some(up) = &mut stream.upstream {
         up.call = Some(call);
     }
