@@ -195,8 +195,12 @@ pub fn handshake_error(client: &Client, text: &str) {
     }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
     let event = Event { origin: Origin::Error, level, profile: None };
+    let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
     if proxy.log.error_format.is_some() {
-        return evaluate(client, |env| made(worker, proxy, event, env));
+        return evaluate(client, |env| {
+            env.txn.log_number.set(before);
+            made(worker, proxy, event, env);
+        });
     }
     let mut line = Vec::new();
     default_error_line(client, proxy, text, &mut line);

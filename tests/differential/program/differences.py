@@ -31,7 +31,7 @@ MASKS = [
     # An upload that its client cut short is to HAProxy an error of the protocol.
     ("cut-upload", r"origin", r"^(stream \d+ RST) [18]$", r"\1 of a request that ends early"),
     # A number beyond 32 bits, of which `hdr_val` and its kin keep the last 32 in HAProxy.
-    ("overflow", r"client|origin|log", r"(?<!\d)1410065407(?!\d)", "9999999999"),
+    ("overflow", r"client|origin|log", r"1410065407(?!\d)", "9999999999"),
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
@@ -387,7 +387,7 @@ def of_case(record, case):
     if any(op[0] == "send" and UPLOADS.search(op[2]) for ops in case["steps"] for op in ops) and any(op[0] == "fill" for ops in case["steps"] for op in ops):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
-    healthy = mistaken(case["config"])
+    healthy = mistaken(case["config"]) | laid_up(case["config"])
     if healthy:
         # HAProxy forgets `init-state` where `rise` or `fall` follow it: without checks that is only shown.
         row = re.compile(rf"((?:\S+ ){{3}}(?:{'|'.join(sorted(healthy))}) (?:\S+ ){{8}})\d+ ")
@@ -442,6 +442,17 @@ def mistaken(config):
             after = words[words.index("init-state"):] if "init-state" in words else words if default else []
             if "rise" in after or "fall" in after:
                 names.add(words[1] + (r"\d+" if words[0] == "server-template" else ""))
+    return names
+
+
+def laid_up(config):
+    """Servers with an `init-state` that begin in maintenance: HAProxy 3.5-dev5 gives them no health, and has them DOWN when they leave it."""
+    names, default = set(), False
+    for line in config:
+        words = line.split()
+        default = default and line.startswith(" ") or words[:1] == ["default-server"] and "init-state" in words
+        if words[:1] in (["server"], ["server-template"]) and "disabled" in words and (default or "init-state" in words):
+            names.add(words[1] + (r"\d+" if words[0] == "server-template" else ""))
     return names
 
 
@@ -590,6 +601,10 @@ def parted(record, case):
     steps += reweighed_at_run_time(case)
     steps += headless(record)
     steps += pathless(record)
+    idle = laid_up(case["config"])
+    if idle:
+        ready = re.compile(rf"(enable server|set server) \S+/(?:{'|'.join(sorted(idle))})( state (ready|drain))?$")
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "cli" and ready.search(op[1]) for op in ops)]
     steps += hollow(record, case)
     steps += cut_twice(case)
     steps += lost(record, case)
@@ -610,6 +625,8 @@ def parted(record, case):
         body = lambda op: op[0] == "send" and re.search(r"(?i)\r\n(content-length|transfer-encoding): [^0]", op[2])
         several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1 or body(op)
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
+        # Or behind a single one.
+        steps += [step for step, channel, lines in record if channel.startswith("client ") and lines[-1:] == ["(closed)"] and any(line.startswith("HTTP/1.1 ") for line in lines)]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
@@ -767,11 +784,14 @@ def timely(side, case):
                 lines = [line for line in lines if not ENDS.match(line)]
             if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
                 lines = without_interim(lines)
+            if any(op[:2] == ["send", name] and re.search(r"(?:^|\n)CONNECT ", op[2]) for op in about):
+                # A 2xx to CONNECT has no length (RFC 9110 section 8.6); HAProxy keeps that of a server of HTTP/2.
+                lines = [line for line in lines if not re.match(r"content-length: (\d+)$", line)]
             if name in going or name in taken_back(steps[:max(step, 0)]):
                 # Who is told to go is waited for, for a while; who took a request back HAProxy keeps while it keeps the stream.
                 lines = [line for line in lines if line not in ("(closed)", "(ended)")]
             # Nor was what it had sent, where that is all that becomes of it.
-            begun = lambda op: op[:2] == ["open", name] and len(op) > 3 and (op[3].get("proxy") or op[3].get("tls") is not None)
+            begun = lambda op: op[:2] == ["open", name] and len(op) > 3 and (op[3].get("proxy") or op[3].get("tls") is not None or op[3].get("h2") is not None)
             said = lambda op: op[:2] == ["send", name] and op[2] or begun(op)
             unread = lines in (["(closed)"], ["(reset)"]) and any(map(said, about))
             # Nor was the rest of a head that is longer than a buffer.

@@ -146,6 +146,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     if answer.refused {
         return refuse(stream, answer.status).await;
     }
+    wait::invite_in_place(stream).await;
     let res = &mut stream.txn.res;
     res.clear();
     let _ = res.set_status(answer.status, None);

@@ -13,6 +13,7 @@ use model::conn::ConnError;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
+use tls::Ahead;
 use wire::head::{Head, Kind, Known};
 use wire::http1::{Limits, ParseError, Parsed, parse_response, response_body, upgrades, violation};
 use wire::method::Version;
@@ -85,11 +86,13 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     if let Some(event) = stopped {
         return failed(stream, back, event);
     }
+    let mut end_passed = !stream.wants_tunnel();
     loop {
         let event = poll_fn(|cx| {
             if let Some(event) = upload(stream, cx, &mut write_failed, client_limit, server_limit) {
                 return Poll::Ready(event);
             }
+            end_passed = end_passed || pass_end(stream, cx);
             if let Poll::Ready(event) = download_head(stream, cx, back, server_limit) {
                 return Poll::Ready(event);
             }
@@ -317,6 +320,21 @@ fn switches(txn: &Txn) -> bool {
     upgrades(req) && upgrades(res) && own.is_none_or(answered)
 }
 
+/// A client of CONNECT that has nothing to say, not even when the server agrees, has that told at once: there
+/// are servers that wait for it.
+fn pass_end(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> bool {
+    let client = &stream.client;
+    if stream.to_server.is_some() || client.has_input() || !client.socket.has_ended(cx) {
+        return false;
+    }
+    let (Poll::Ready(Ahead::End), Some(up)) = (client.socket.poll_look(cx), &stream.upstream) else {
+        return false;
+    };
+    let _ = up.socket.shutdown_write();
+    stream.http.server_keeps = false;
+    true
+}
+
 /// A client whose connection breaks while it waits ends the request; one that only closes its sending side
 /// does so with `abortonclose`, which can't tell it from one that is gone.
 fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Option<Event> {
@@ -351,7 +369,7 @@ fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {
 
 /// Passes a 1xx response on.
 async fn pass_interim(stream: &mut Stream<'_>) -> bool {
-    let wanted = stream.txn.req.version() >= wire::method::Version::HTTP_11;
+    let wanted = stream.txn.req.version() >= Version::HTTP_11;
     if wanted {
         let worker = stream.worker.clone();
         let mut out = Vec::new();

@@ -20,7 +20,7 @@ use wire::http1::Body;
 use wire::method::{Method, Version};
 
 use super::exchange::Step;
-use super::{Next, answer, captures, exchange, headers, response, rules, served};
+use super::{Next, answer, captures, exchange, headers, response, rules, served, wait};
 use crate::filters::Whose;
 use crate::stream::Stream;
 
@@ -50,6 +50,7 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     if !txn.server_conn.begun {
         txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
     }
+    wait::invite_in_place(stream).await;
     rules::intercepted(stream);
     if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;

@@ -373,7 +373,10 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
-        Flow::Service(name) if side == Side::Request && streams(stream, &name) => return Step::Go,
+        Flow::Service(name) if side == Side::Request && streams(stream, &name) => {
+            super::wait::invite_in_place(stream).await;
+            return Step::Go;
+        }
         _ if side == Side::Response => {
             let closes = matches!(flow, Flow::Reject | Flow::CloseServer);
             let spare = replaced::count(stream);

@@ -113,9 +113,22 @@ pub fn check_chunks(body: Body, bytes: &[u8], head: usize, relax: bool) -> Resul
 /// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
 /// HAProxy says so also when some of the body is there, and the server is not asked any more.
 async fn invite(stream: &mut Stream<'_>) {
-    if stream.txn.req.has(Known::Expect) && stream.txn.req.version() >= Version::HTTP_11 {
+    let req = &stream.txn.req;
+    if req.version() >= Version::HTTP_11
+        && req.has(Known::Expect)
+        && req.has_token(Known::Expect, b"100-continue")
+    {
         let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         stream.txn.req.remove_all(Known::Expect);
+    }
+}
+
+/// So does a client whom a service or a cache answers in the place of a server, if its head says where its
+/// body ends.
+pub async fn invite_in_place(stream: &mut Stream<'_>) {
+    let req = &stream.txn.req;
+    if req.has(Known::ContentLength) || req.has(Known::TransferEncoding) {
+        invite(stream).await;
     }
 }
 
