@@ -230,6 +230,8 @@ AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
 # Status and bytes of a line that was written early, or was not.
 LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)(?= \S+ \S+ \S{4} )")
+# The connections of the server in a line.
+AT_SERVER = re.compile(r"((?<= )\d+/\d+/\d+/)\d+(?=/\+?\d+ \d+/\d+( |$))")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
 HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp)\b")
 # What is open HAProxy sets to zero as well, and counts on below it.
@@ -320,6 +322,11 @@ def of_case(record, case):
     if any(line.split() == ["option", "logasap"] for line in case["config"]) and any(re.search(r"(?<!\S)\S*%\[lua\.", line) for line in case["config"]):
         # Where a rule's format asks a script for something HAProxy waits for the end with every line of the frontend.
         record = {key: [LATE_LINE.sub(r"\1 BYTES", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(line.split() == ["option", "logasap"] for line in case["config"]):
+        # A page of statistics is still at work in the backend when HAProxy writes such a line; whether the end of a response was seen by
+        # then, with which its server is not at work any more, is a matter of time.
+        early_line = lambda l: GAUGES.sub("GAUGES", l) if "/<STATS> " in l else AT_SERVER.sub(r"\1N", l)
+        record = {key: [early_line(l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(HEX_OF_UNIX.search(line) for line in case["config"]):
         # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
@@ -462,7 +469,8 @@ CHECKED = re.compile(r"\S+/BACKEND h1_(total_connections|total_streams|open_conn
 
 
 # A connection of HTTP/2 that HAProxy ends because more of a request came after the stream was reset: what follows on it has no match.
-LATE = re.compile(r"GOAWAY last=\d+ code=5$")
+# The same where a frame is longer than a small `tune.bufsize`, which HAProxy does not take (RFC 9113 section 4.2: all have to take 16384 bytes).
+LATE = re.compile(r"GOAWAY last=\d+ code=[56]$")
 ENDS = re.compile(r"\((closed|reset)\)$|GOAWAY last=\d+ code=0$|\(ended\)$")
 
 
@@ -553,6 +561,9 @@ def parted(record, case):
         # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, and resets the streams of HTTP/2.
         several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
+    if any(re.search(r" lua\.later\b", line) for line in case["config"]):
+        # A script that sleeps for no time (`core.sleep(0)`) at some times of HAProxy's clock never wakes up there, and the process dies of it.
+        steps += [step for step, channel, _ in record if channel == "wait"]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
@@ -616,7 +627,8 @@ HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
-        yield from (step for step, channel, lines in record if channel.startswith("origin ") and HOLLOW.search("\n".join(lines)))
+        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
+        yield from (step for step, channel, lines in record if channel.startswith("origin ") and bare(lines))
 
 
 def headless(record):
@@ -762,7 +774,9 @@ def unfinished(first, second, case):
     """The steps in which a server broke its response off while such a rule waited: HAProxy gives the client nothing of it then."""
     if not any(map(WAITS.match, case["config"])):
         return
-    breaks = lambda script: any(op[0] in ("close", "rst") or op[0] == "fcgi" and op[3] == "close" for op in script)
+    said = lambda text: re.search(r"(?s)Content-Length: (\d+).*?\r\n\r\n(.*)", text)
+    short = lambda op: op[0] == "fcgi" and (op[3] == "close" or any(int(found[1]) > len(found[2]) for found in [said(op[1])] if found))
+    breaks = lambda script: any(op[0] in ("close", "rst") or short(op) for op in script)
     over = lambda line: re.match(r"\(\w+\)$|stream \d+ (RST|ended|END)", line)
     for (step, channel), lines in second.items():
         at_once = channel.startswith("client ") and 0 < step <= len(case["steps"])
