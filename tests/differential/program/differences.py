@@ -766,6 +766,23 @@ def hasty(case):
     return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
 
 
+# The server in a line, and what is a matter of which one it was.
+SERVED = re.compile(r"( b\d+/)\S+ .*")
+
+
+def turned(first, second, case):
+    """The step in which another server has its turn after a change of weight at run time: what follows goes other ways."""
+    weighs = lambda op: op[0] == "cli" and re.search(r"set (weight|server \S+ weight) ", op[1])
+    changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(map(weighs, ops))), default=None)
+    if changed is None or not any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"]):
+        return 1 << 30
+    for key in sorted({*first} & {*second}):
+        lines = [[SERVED.sub(r"\1SERVER", line) for line in side[key]] for side in (first, second)]
+        if key[1] == "log" and key[0] > changed and first[key] != second[key] and lines[0] == lines[1]:
+            return key[0]
+    return 1 << 30
+
+
 # What rules on a response wait for.
 WAITS = re.compile(r"\s+(http-response (pause|lua\.later|send-spoe-group)|filter spoe)\b")
 
@@ -857,6 +874,8 @@ def compare(theirs, ours, case, shaky=(), deep=False):
         first, second = (without_maxima(side) for side in (first, second))
     first, second = (timely(counted(side, ends, case), case) for side in (first, second))
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
+    turn = turned(first, second, case)
+    first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))
     if late:
         first, second = numbered(first), numbered(second)
     first, second = rested(first, second)
