@@ -230,6 +230,8 @@ AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
 # Status and bytes of a line that was written early, or was not.
 LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)(?= \S+ \S+ \S{4} )")
+# The connections of the server in a line.
+AT_SERVER = re.compile(r"((?<= )\d+/\d+/\d+/)\d+(?=/\+?\d+ \d+/\d+( |$))")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
 HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi|cp|fp|sp|bp)\b")
 # What is open HAProxy sets to zero as well, and counts on below it.
@@ -323,6 +325,11 @@ def of_case(record, case):
     if any(line.split() == ["option", "logasap"] for line in case["config"]) and any(re.search(r"(?<!\S)\S*%\[lua\.", line) for line in case["config"]):
         # Where a rule's format asks a script for something HAProxy waits for the end with every line of the frontend.
         record = {key: [LATE_LINE.sub(r"\1 BYTES", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(line.split() == ["option", "logasap"] for line in case["config"]):
+        # A page of statistics is still at work in the backend when HAProxy writes such a line; whether the end of a response was seen by
+        # then, with which its server is not at work any more, is a matter of time.
+        early_line = lambda l: GAUGES.sub("GAUGES", l) if "/<STATS> " in l else AT_SERVER.sub(r"\1N", l)
+        record = {key: [early_line(l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(HEX_OF_UNIX.search(line) for line in case["config"]):
         # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
@@ -621,12 +628,14 @@ def parted(record, case):
         # HAProxy speaks SOCKS to the server itself then, here the proxy is asked for an address that there is not.
         return 0
     if any(line.split() == ["option", "use-small-buffers"] for line in case["config"]) and any(re.match(r"\s+retry-on ", line) for line in case["config"]):
-        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, or one with a body, and resets the streams of HTTP/2.
-        body = lambda op: op[0] == "send" and re.search(r"(?i)\r\n(content-length|transfer-encoding): [^0]", op[2])
-        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1 or body(op)
+        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, and resets the streams of HTTP/2.
+        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
         # Or behind a single one.
         steps += [step for step, channel, lines in record if channel.startswith("client ") and lines[-1:] == ["(closed)"] and any(line.startswith("HTTP/1.1 ") for line in lines)]
+    if any(re.search(r" lua\.later\b", line) for line in case["config"]):
+        # A script that sleeps for no time (`core.sleep(0)`) at some times of HAProxy's clock never wakes up there, and the process dies of it.
+        steps += [step for step, channel, _ in record if channel == "wait"]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
@@ -726,7 +735,8 @@ SHUTS = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
-        yield from (step for step, channel, lines in record if channel.startswith("origin ") and HOLLOW.search("\n".join(lines)))
+        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
+        yield from (step for step, channel, lines in record if channel.startswith("origin ") and bare(lines))
 
 
 def headless(record):
@@ -882,6 +892,23 @@ def hasty(case):
     return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
 
 
+# The server in a line, and what is a matter of which one it was.
+SERVED = re.compile(r"( b\d+/)\S+ .*")
+
+
+def turned(first, second, case):
+    """The step in which another server has its turn after a change of weight at run time: what follows goes other ways."""
+    weighs = lambda op: op[0] == "cli" and re.search(r"set (weight|server \S+ weight) ", op[1])
+    changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(map(weighs, ops))), default=None)
+    if changed is None or not any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"]):
+        return 1 << 30
+    for key in sorted({*first} & {*second}):
+        lines = [[SERVED.sub(r"\1SERVER", line) for line in side[key]] for side in (first, second)]
+        if key[1] == "log" and key[0] > changed and first[key] != second[key] and lines[0] == lines[1]:
+            return key[0]
+    return 1 << 30
+
+
 # What rules on a response wait for.
 WAITS = re.compile(r"\s+(http-response (pause|lua\.later|send-spoe-group)|filter spoe)\b")
 
@@ -890,7 +917,9 @@ def unfinished(first, second, case):
     """The steps in which a server broke its response off while such a rule waited: HAProxy gives the client nothing of it then."""
     if not any(map(WAITS.match, case["config"])):
         return
-    breaks = lambda script: any(op[0] in ("close", "rst") or op[0] == "fcgi" and op[3] == "close" for op in script)
+    said = lambda text: re.search(r"(?s)Content-Length: (\d+).*?\r\n\r\n(.*)", text)
+    short = lambda op: op[0] == "fcgi" and (op[3] == "close" or any(int(found[1]) > len(found[2]) for found in [said(op[1])] if found))
+    breaks = lambda script: any(op[0] in ("close", "rst") or short(op) for op in script)
     over = lambda line: re.match(r"\(\w+\)$|stream \d+ (RST|ended|END)", line)
     for (step, channel), lines in second.items():
         at_once = channel.startswith("client ") and 0 < step <= len(case["steps"])
@@ -1049,6 +1078,8 @@ def compare(theirs, ours, case, shaky=(), deep=False):
         first, second = (without_maxima(side) for side in (first, second))
     first, second = (timely(counted(side, ends, case), case) for side in (first, second))
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
+    turn = turned(first, second, case)
+    first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))
     if late:
         first, second = numbered(first), numbered(second)
     first, second = rested(first, second)

@@ -266,6 +266,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
     crate::filter::prepare_request(stream);
     if headers::send_request(stream).is_err() {
+        rules::count_internal_error(stream);
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);
     }

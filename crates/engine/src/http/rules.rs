@@ -505,7 +505,7 @@ pub async fn failed_after(stream: &mut Stream<'_>) -> Next {
 }
 
 /// Counts an error of ours where it is to be seen: at the server when its response was at work.
-fn count_internal_error(stream: &Stream<'_>) {
+pub fn count_internal_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     if let Some((front, listener)) = stream.front_counters() {
         front.internal_errors.inc();
