@@ -26,7 +26,7 @@ pub(crate) fn run_in(text: &str, world: Arc<World>) -> Outcome {
     }
     let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
     let reading = syntax::read(vec![Source::new("t.cfg", text.as_bytes().to_vec())], environment, grammar);
-    let options = Options { fd_limit: 20_000, processors: 2, ..Options::default() };
+    let options = Options { fd_limit: 20_000, processors: 2, only_checked: true, ..Options::default() };
     let world = if workers(&reading, &options) == world.workers {
         world
     } else {
