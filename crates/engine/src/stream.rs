@@ -78,7 +78,7 @@ pub struct Stream<'c> {
     pub service: Option<Served>,
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::tracking::Pending>,
-    entered: Option<u32>,
+    pub entered: Option<u32>,
     /// Keeps the backend and the server that it was sent to.
     stay: Stay,
 }

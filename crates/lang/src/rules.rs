@@ -72,6 +72,10 @@ impl RuleSet {
     /// Runs from a position. After [`Run::Waits`], call again with the position and, for a need of an
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {
+        if from == Position(0) && exec.resumed.is_none() {
+            // `strict-mode off` is for the rules behind it in their own set.
+            exec.txn.decisions.lenient_rewrites = false;
+        }
         let mut cursor = Cursor::default();
         let mut at = from.0;
         loop {

@@ -121,7 +121,7 @@ pub struct Decisions {
     pub force_persist: bool,
     /// `ignore-persist` applied.
     pub ignore_persist: bool,
-    /// `strict-mode off` in the request, the response rules.
+    /// `strict-mode off` in the rule set that runs.
     pub lenient_rewrites: bool,
     /// `set-fc-mark`.
     pub fc_mark: Option<u32>,

@@ -225,6 +225,7 @@ def unstable(one, two):
 STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d|[A-Z]+ /[^"]*)"')
 # The same where a format shows a part of it.
 STEPS_VERSION = re.compile(r'(?<= )"?(<BADREQ>|HTTP/\d\.\d)"?(?= |$)')
+STEPS_METHOD = re.compile(r'(?<= )"?(<BADREQ>|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|FOO)"?(?= |$)')
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
@@ -337,12 +338,18 @@ def of_case(record, case):
         record = {key: [l for l in lines if not OPEN_NOW.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any("log-steps" in line for line in case["config"]):
         # Nor is what a response took, or a server has at work, the same at each of the moments that it calls so.
+        if any(re.match(r"\s+log-format .*%(\{[^}]*\})?HM\b", line) for line in case["config"]):
+            record = {key: [STEPS_METHOD.sub("METHOD", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
         step = lambda line: AT_STEP.sub(r" \1 BYTES \2GAUGES", STEPS_VERSION.sub("VERSION", STEPS.sub('"REQUEST"', line)))
         record = {key: [step(line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
     padded = {match[1].lower() for line in case["config"] if (match := re.match(r"\s+http-\S+ (?:add|set)-header (\S+) .*\bub64dec\b", line))}
     if padded and any("=" in repr(op) for ops in case["steps"] for op in ops if op[0] in ("send", "stream")):
         # HAProxy decodes `=` as a digit of 63, and cuts off nothing.
         record = {key: [l for l in lines if l.strip().split(":")[0].lower() not in padded] if key[1].startswith(("origin ", "client ")) else lines for key, lines in record.items()}
+    read_on = {match[1].lower() for line in case["config"] if (match := re.match(r"\s+http-\S+ (?:add|set)-header (\S+) .*\b(?:base|baseq|url|capture\.req\.uri),port_only\b", line))}
+    if read_on:
+        # HAProxy takes all that follows the colon for digits.
+        record = {key: [l for l in lines if l.strip().split(":")[0].lower() not in read_on] if key[1].startswith(("origin ", "client ")) else lines for key, lines in record.items()}
     if any(op[0] == "origin" and any(["close"] in script for script in op[1]) for ops in case["steps"] for op in ops):
         # A response that breaks off is two failures or none to HAProxy: whether its end came along with it.
         record = {key: [re.sub(r"(?<= http_fail_)(cnt|rate\(\d+\))=\d+", r"\1=N", line) for line in lines] if "show table" in key[1] else lines for key, lines in record.items()}
@@ -1037,17 +1044,21 @@ NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
 def turned_away(case, *sides):
     """Without what is a race where a rule ends a session that has just begun: whether its server has been sent the client's first bytes by
     then (`tcp-response content reject` and `close`), and whether the client that it drops has (`tcp-request session reject`)."""
-    late = any(re.match(r"\s+tcp-response content (reject|close)\b", line) for line in case["config"])
+    late = any(re.match(r"\s+tcp-response content (reject|close|silent-drop)\b", line) for line in case["config"])
     # Who has sent nothing yet that went on has no line with `dontlognull`.
     null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
     logs = [{key[0]: lines for key, lines in side.items() if key[1] == "log"} for side in sides]
     told = lambda log, step, line, none=False: any(map(line.search, log[step])) if step in log else none
     ended = {step for step in set().union(*logs) if late and all(told(log, step, TURNED_AWAY, null) for log in logs)}
     early = {step for step in set().union(*logs) if all(told(log, step, NO_STREAM) for log in logs)}
+    if late:
+        # In lines of other formats that can't be seen: who was given nothing was turned away, or never had an answer.
+        answered = {key[0] for side in sides for key, lines in side.items() if key[1].startswith("client ") and any(not re.match(r"TLS |\((closed|reset|ended)\)$", line) for line in lines)}
+        ended |= {step for step in set().union(*logs) - answered if not any(re.search(r"(PD|PC|PR|--|[CSscLI][A-Z]) \d+/\d+/", line) for log in logs for line in log.get(step, []))}
     for side in sides:
         for key in list(side):
             if key[0] in ended and key[1].startswith("origin "):
-                side[key] = [line for line in side[key] if line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
+                side[key] = [line for line in side[key] if not re.match(r"\| |\((closed|reset|ended)\)$", line) or line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
             elif key[0] in ended and key[1] == "log" and null:
                 side[key] = [line for line in side[key] if not TURNED_AWAY.search(line)]
             elif key[0] in early and key[1].startswith("client "):

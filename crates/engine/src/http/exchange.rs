@@ -174,6 +174,11 @@ async fn to_backend(stream: &mut Stream<'_>) -> Step {
             request::count_front_error(stream);
             return Step::Done(Next::Close);
         }
+        // The frontend takes the place of the backend that there is not, also for the rules of its answer.
+        let front = stream.client.front;
+        let back = &stream.frontend().state.back;
+        model::proxy::enter(&back.current, &back.current_max);
+        stream.entered = Some(front);
         return Step::Done(answer::refuse(stream, 503).await);
     };
     stream.set_backend(backend);

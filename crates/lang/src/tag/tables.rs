@@ -115,7 +115,7 @@ pub(super) const TAGS: &[TagDef] = &[
     text("b", |e, _, o| raw(o, e.live.backend().unwrap_or(e.live.frontend()).name.as_bytes()), "Backend."),
     end(number(
         "bc",
-        |e, _, o| uint(o, e.live.backend().map_or(0, |b| b.back.current.load(Relaxed))),
+        |e, _, o| uint(o, e.live.backend().unwrap_or(e.live.frontend()).back.current.load(Relaxed)),
         "Requests of the backend.",
     )),
     response(address("bi", |e, p, o| ip(o, p, e.server_source()), "Local address of the server connection.")),
