@@ -201,6 +201,12 @@ def without_trailers(lines):
     return BARE.sub(r"\1", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
 
 
+def sink(line):
+    """The syslog server that a line came to, where that is told."""
+    found = re.match(r"l\d+ ", line)
+    return found[0] if found else ""
+
+
 def keyed(record):
     out = {}
     for step, channel, lines in record:
@@ -212,7 +218,8 @@ def keyed(record):
         lines = without_trailers(pages([masked(channel, line) for line in lines if not dropped(channel, line)]))
         if lines:
             out.setdefault((step, channel), []).extend(lines)
-    return out
+    # What comes to one socket before what comes to another says nothing.
+    return {key: sorted(lines, key=sink) if key[1] == "log" else lines for key, lines in out.items()}
 
 
 def unstable(one, two):
@@ -229,8 +236,8 @@ STEPS_METHOD = re.compile(r'(?<= )"?(<BADREQ>|GET|HEAD|POST|PUT|DELETE|OPTIONS|P
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
-# Status and bytes of a line that was written early, or was not.
-LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)(?= \S+ \S+ \S{4} )")
+# Status, bytes and captures of a line that was written early, or was not, and how its stream ended.
+LATE_LINE = re.compile(r"(/T (?:-1|0|[1-5]\d\d)) \+?(?:\d+|BYTES)( \S+ \S+) \S{4} ")
 # The connections of the server in a line.
 AT_SERVER = re.compile(r"((?<= )\d+/\d+/\d+/)\d+(?=/\+?\d+ \d+/\d+( |$))")
 # The address of a peer that may be a Unix socket, in hexadecimal digits.
@@ -325,7 +332,7 @@ def of_case(record, case):
         record = {key: [CAPTURED.sub("{CAPTURED}", line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(line.split() == ["option", "logasap"] for line in case["config"]) and any(re.search(r"(?<!\S)\S*%\[lua\.", line) for line in case["config"]):
         # Where a rule's format asks a script for something HAProxy waits for the end with every line of the frontend.
-        record = {key: [LATE_LINE.sub(r"\1 BYTES", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+        record = {key: [LATE_LINE.sub(r"\1 BYTES\2 FLAGS ", GAUGES.sub("GAUGES", l)) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(line.split() == ["option", "logasap"] for line in case["config"]):
         # A page of statistics is still at work in the backend when HAProxy writes such a line; whether the end of a response was seen by
         # then, with which its server is not at work any more, is a matter of time.
@@ -638,8 +645,9 @@ def parted(record, case):
         # HAProxy speaks SOCKS to the server itself then, here the proxy is asked for an address that there is not.
         return 0
     if any(line.split() == ["option", "use-small-buffers"] for line in case["config"]) and any(re.match(r"\s+retry-on ", line) for line in case["config"]):
-        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, and resets the streams of HTTP/2.
-        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1
+        # HAProxy 3.5-dev5 closes behind the first of several requests that came at once, or of one that is longer than such a buffer, and
+        # resets the streams of HTTP/2.
+        several = lambda op: op[0] == "stream" or op[0] == "resp" and len(op) > 3 and op[3] > 1 or op[0] == "send" and len(op[2]) > 1024
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
         # Or behind a single one.
         steps += [step for step, channel, lines in record if channel.startswith("client ") and lines[-1:] == ["(closed)"] and any(line.startswith("HTTP/1.1 ") for line in lines)]
@@ -973,6 +981,19 @@ def unheard(first, second, case):
                 yield step
 
 
+def taken_back(side, case):
+    """Behind a request that its client took back, which HAProxy may have sent: origins without the numbers and ends of their
+    connections, of which it may have closed one for that, or made one."""
+    first = min((at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)), default=1 << 30)
+    out = {}
+    for (step, channel), lines in sorted(side.items()):
+        if step >= first and channel.startswith("origin "):
+            channel, lines = channel.partition("#")[0], [line for line in lines if line != "(ended)"]
+        if lines:
+            out.setdefault((step, channel), []).extend(lines)
+    return out
+
+
 def numbered(side):
     """Connections of origins by when they were first seen: where steps are left out, what they opened has no number."""
     names, counts = {}, {}
@@ -1095,7 +1116,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     turn = turned(first, second, case)
     first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))
     if late:
-        first, second = numbered(first), numbered(second)
+        first, second = numbered(taken_back(first, case)), numbered(taken_back(second, case))
     first, second = rested(first, second)
     hurried = {*unheard(first, second, case), *unfinished(first, second, case)}
     first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))

@@ -1,0 +1,5 @@
+core.register_service("hello", "http", function(applet)
+  applet:set_status(200)
+  applet:start_response()
+  applet:send("hello")
+end)
