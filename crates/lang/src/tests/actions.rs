@@ -3,6 +3,7 @@
 use crate::action::{Flow, Need, Payload};
 use crate::env::Side;
 use crate::registry::Sets;
+use crate::rules::{Position, RuleSet, Run};
 use crate::testing::Stage;
 
 const REQ: Sets = Sets::HTTP_REQ;
@@ -142,9 +143,9 @@ fn settings_reach_the_transaction() {
         "set-fc-tos 0x4",
         "set-bc-mark 5",
         "set-bc-tos 0x6",
-        "strict-mode off",
         "disable-l7-retry",
         "capture src len 5",
+        "strict-mode off",
     ] {
         stage.pass(REQ, rule);
     }
@@ -171,10 +172,13 @@ fn a_rewrite_without_room_is_an_error_unless_lenient() {
     let length = stage.txn.req.wire_len();
     stage.txn.req.set_limit(length);
     assert!(matches!(stage.decide(REQ, "add-header x-more text"), Flow::Error));
-    stage.pass(REQ, "strict-mode off");
-    stage.pass(REQ, "add-header x-more text");
+    let words: [&[&str]; 2] = [&["strict-mode", "off"], &["add-header", "x-more", "text"]];
+    let rules = words.map(|rule| stage.rule(REQ, rule).expect("a rule"));
+    assert!(matches!(stage.run_all(&RuleSet::new(rules.into()), Position(0)), Run::Done));
     assert!(!stage.txn.req.has("x-more"));
     assert_eq!(stage.outside.front.front.counters.sum(|c| &c.failed_rewrites), 2);
+    // The next set is strict again.
+    assert!(matches!(stage.decide(REQ, "add-header x-more text"), Flow::Error));
 }
 
 #[test]
