@@ -757,7 +757,7 @@ def cut_twice(case):
 
 
 # The head of a request without a body that says how its body is packed.
-HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD)\n(?:  .*\n)*  )content-encoding: |^  CONTENT_LENGTH=0\n(?:  .*\n)*  HTTP_CONTENT_ENCODING=")
+HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD|DELETE|OPTIONS) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD|DELETE|OPTIONS)\n(?:  .*\n)*  )content-encoding: |^  CONTENT_LENGTH=0\n(?:  .*\n)*  HTTP_CONTENT_ENCODING=")
 
 
 # Rules that end a connection of TCP when its server is reached.
