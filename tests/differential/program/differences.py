@@ -635,7 +635,7 @@ HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD|DELETE|OPTIONS) .*\n(?:[a-z].*\n)*|  :
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
-        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
+        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"content-encoding: gzip", "chunked 0: "} <= {*lines} or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
         yield from (step for step, channel, lines in record if channel.startswith("origin ") and bare(lines))
 
 
