@@ -352,6 +352,10 @@ def of_case(record, case):
         # then, with which its server is not at work any more, is a matter of time.
         early_line = lambda l: GAUGES.sub("GAUGES", l) if "/<STATS> " in l else AT_SERVER.sub(r"\1N", l)
         record = {key: [early_line(l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(line.split()[:2] == ["balance", "log-hash"] for line in case["config"]):
+        # Which server a line goes to follows from its text, with its times and ports.
+        spread = lambda lines: [l for l in lines if not sink(l)] + sorted(re.sub(r"^l\d+ ", "lN ", l) for l in lines if sink(l))
+        record = {key: spread(lines) if key[1] == "log" else lines for key, lines in record.items()}
     if any(HEX_OF_UNIX.search(line) for line in case["config"]):
         # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
@@ -767,7 +771,7 @@ SHUTS = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
 def hollow(record, case):
     """The steps in which HAProxy packs the body of a request that has none."""
     if any(re.match(r"\s+compression algo-req ", line) for line in case["config"]):
-        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
+        bare = lambda lines: HOLLOW.search("\n".join(lines)) or {"content-encoding: gzip", "chunked 0: "} <= {*lines} or {"  CONTENT_LENGTH=0", "  HTTP_CONTENT_ENCODING=gzip"} <= {*lines}
         yield from (step for step, channel, lines in record if channel.startswith("origin ") and bare(lines))
 
 

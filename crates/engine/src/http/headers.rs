@@ -111,6 +111,10 @@ pub fn add_own(stream: &mut Stream<'_>) {
     let req = &mut stream.txn.req;
     address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
     address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
+    if is_framed(stream) && !stream.txn.req.has(Known::TransferEncoding) {
+        // Filters see that there is a body.
+        let _ = stream.txn.req.append(b"transfer-encoding", b"chunked");
+    }
 }
 
 fn edit_request(stream: &mut Stream<'_>) {
