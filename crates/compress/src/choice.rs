@@ -2,7 +2,7 @@
 
 use lang::compression::{Algorithm, OneWay};
 use wire::head::Head;
-use wire::http1::{Body, response_body};
+use wire::http1::{Body, request_body, response_body};
 use wire::method::{Method, Version};
 
 /// A weight, in thousandths.
@@ -149,11 +149,11 @@ pub fn fits_response(req: &Head, res: &Head, framed: bool, settings: &OneWay) ->
         && !says_no_transform(res)
 }
 
-/// Whether a request may be compressed, whose body is framed so.
-pub fn fits_request(req: &Head, body: Body, settings: &OneWay) -> bool {
+/// Whether a request may be compressed.
+pub fn fits_request(req: &Head, settings: &OneWay) -> bool {
     req.version() >= Version::HTTP_11
         && req.first("content-encoding").is_none()
-        && is_worth_it(body, settings.least)
+        && is_worth_it(request_body(req), settings.least)
         && is_listed(req, &settings.types)
         && has_sound_tag(req)
 }

@@ -14,7 +14,6 @@ use lang::registry::FilterPlace;
 use lang::{Fault, Words};
 use model::compression::{CompressionCounters, PERIOD, PROCESS};
 use wire::head::{Head, Known};
-use wire::http1::Body;
 use wire::method::Method;
 
 use crate::choice;
@@ -115,17 +114,11 @@ fn is_busy(exec: &Exec<'_>) -> bool {
         || cpu < 100 && exec.live.cpu_usage() > cpu
 }
 
-fn request_body(exec: &Exec<'_>) -> Body {
-    exec.live.request_body().unwrap_or_else(|| wire::http1::request_body(&exec.txn.req))
-}
-
 /// Whether a body in chunks is there as a whole, and has fewer bytes than are worth it.
 fn is_short(exec: &Exec<'_>, side: Side, least: u64) -> bool {
-    let chunked = match side {
-        Side::Request => request_body(exec) == Body::Chunked,
-        Side::Response => exec.txn.decisions.framed || exec.txn.res.has(Known::TransferEncoding),
-    };
-    if least == 0 || !chunked {
+    let head = if side == Side::Request { &exec.txn.req } else { &exec.txn.res };
+    let framed = side == Side::Response && exec.txn.decisions.framed;
+    if least == 0 || !(framed || head.has(Known::TransferEncoding)) {
         return false;
     }
     let payload = exec.live.payload(side);
@@ -145,7 +138,7 @@ impl Compressing {
         }
         let wanted = self.settings.request.algorithms.first().copied().filter(|_| self.request);
         if let Some(algorithm) = wanted
-            && choice::fits_request(&exec.txn.req, request_body(exec), &self.settings.request)
+            && choice::fits_request(&exec.txn.req, &self.settings.request)
             && !is_short(exec, Side::Request, self.settings.request.least)
             && !is_busy(exec)
         {

@@ -19,7 +19,7 @@ pub fn choose(bytes: &[u8]) {
     let settings = OneWay { algorithms: all, types: vec![b"text/".as_slice().into()], least: 1 };
     let _ = choice::for_response(&req, &settings);
     let _ = choice::fits_response(&req, &res, false, &settings);
-    let _ = choice::fits_request(&req, wire::http1::request_body(&req), &settings);
+    let _ = choice::fits_request(&req, &settings);
 }
 
 /// Packs a payload with rooms and pieces of sizes that the first bytes say.

@@ -181,10 +181,6 @@ impl lang::Live for View<'_> {
         }
     }
 
-    fn request_body(&self) -> Option<Body> {
-        self.request.body
-    }
-
     fn server_source(&self) -> Option<model::Peer> {
         self.upstream.and_then(local_address)
     }

@@ -100,10 +100,6 @@ pub trait Live {
     }
     /// Bytes received and not forwarded: the body in HTTP mode.
     fn payload(&self, side: Side) -> Payload<'_>;
-    /// How the body of the request is framed, if there is one at hand: the head need not tell (HTTP/2).
-    fn request_body(&self) -> Option<wire::http1::Body> {
-        None
-    }
     /// State of the client's or the server's TCP connection.
     fn tcp_info(&self, side: Side) -> Option<TcpInfo>;
     /// Local address of the server connection, where it is at hand.
