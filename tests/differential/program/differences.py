@@ -999,7 +999,7 @@ def unheard(first, second, case):
                 yield step
 
 
-def taken_back(side, case):
+def without_numbers(side, case):
     """Behind a request that its client took back, which HAProxy may have sent: origins without the numbers and ends of their
     connections, of which it may have closed one for that, or made one."""
     first = min((at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)), default=1 << 30)
@@ -1059,13 +1059,13 @@ def unspoken(*sides):
 LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
 
 
-LEFT = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
+LEFT_IN_A_PAUSE = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
 
 
 def held(case, *sides):
     """Without heads of requests that HAProxy keeps back behind an attempt in vain (for 0.2 s, as MSG_MORE does) while more of them is to come,
     where the client leaves meanwhile; and of those whose client left in a `pause`, which HAProxy sees or overlooks by chance."""
-    line = LEFT if any(re.match(r"\s+http-request pause ", line) for line in case["config"]) else LEFT_RETRIED
+    line = LEFT_IN_A_PAUSE if any(re.match(r"\s+http-request pause ", line) for line in case["config"]) else LEFT_RETRIED
     left = {key[0] for side in sides for key, lines in side.items() if key[1] == "log" and any(map(line.search, lines))}
     for side in sides:
         for key in [key for key in side if key[0] in left and key[1].startswith("origin ")]:
@@ -1134,7 +1134,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     turn = turned(first, second, case)
     first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))
     if late:
-        first, second = numbered(taken_back(first, case)), numbered(taken_back(second, case))
+        first, second = numbered(without_numbers(first, case)), numbered(without_numbers(second, case))
     first, second = rested(first, second)
     hurried = {*unheard(first, second, case), *unfinished(first, second, case)}
     first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))
