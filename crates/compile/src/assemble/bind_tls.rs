@@ -106,6 +106,11 @@ impl Assembly<'_> {
             }
         }
         let lines = lines.filter(|_| front)?;
+        // What the section's own `bind` lines name was met before, as in HAProxy, with all files beside it.
+        let own = p.binds.iter().filter(|bind| bind.tls.on).flat_map(|bind| &bind.tls.certs);
+        for cert in own.filter(|cert| !matches!(cert.source, Source::List)) {
+            self.store.meet(&Sources::plain(&cert.path));
+        }
         let name = format!("@{}", p.name);
         if let Err(why) = self.store.list(&name, lines, 0) {
             let why = why.trim_start_matches("'crt-list' : ");
