@@ -144,7 +144,9 @@ async fn admit(share: &Share, acceptor: &Acceptor) {
             Next::Came(room, socket, from) => {
                 process.counters.of(worker.index).connections.inc();
                 process.conn_rate.add(rt::now().as_millis());
-                forward.state.front.counters.of(worker.index).sessions.inc();
+                let counters = forward.state.front.counters.of(worker.index);
+                counters.connections.inc();
+                counters.sessions.inc();
                 let peer = link::address::peer(from.as_ref());
                 rt::spawn(serve(room, socket, peer));
             }

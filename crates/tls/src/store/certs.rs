@@ -221,7 +221,8 @@ impl Inner {
         let mut names = Vec::new();
         for path in there {
             let of = Sources { certificate: path.into(), ..sources.clone() };
-            names.extend(self.named(&of, place, beside)?);
+            // Those of a bundle are told whoever names it.
+            names.extend(self.named(&of, place, Beside::Told)?);
         }
         // An ECDSA certificate is offered first.
         names.sort();
