@@ -102,6 +102,8 @@ fn store(stream: &mut Stream<'_>) {
 /// Applies the rules on responses, and stores what they and those on the request noted: `tcp-response` rules
 /// let the server's answer pass.
 pub fn store_response(stream: &mut Stream<'_>, proxy: &Proxy) {
+    // Rules on both sides may store in one table: those on the request first.
+    store(stream);
     for rule in &proxy.stick.response {
         let holds = |s: &Stream<'_>| {
             rule.condition

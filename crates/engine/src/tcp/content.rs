@@ -207,7 +207,13 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     let phase = match flow {
         Flow::Next | Flow::Accept | Flow::Yield(_) => return Verdict::Go,
         Flow::SwitchToHttp { h2 } => return Verdict::Switch(h2),
-        Flow::CloseServer => return Verdict::Stop,
+        Flow::CloseServer => {
+            // It closes a connection that served: what rules noted of it stands.
+            let worker = stream.worker.clone();
+            let back = &*worker.shared.program.proxy(stream.backend_index());
+            crate::stick::store_response(stream, back);
+            return Verdict::Stop;
+        }
         Flow::Service(name)
             if side == Side::Request && crate::connect::give_to_service(stream, &name, StreamKind::Tcp) =>
         {
