@@ -175,9 +175,11 @@ async fn open(client: &mut Client) -> bool {
             true => (counters.denied_req.inc(), listener.denied_req.inc()),
             false => (counters.denied_sess.inc(), listener.denied_sess.inc()),
         };
-        // Where the session had to wait for its connection it is an error of that one: none.
-        if bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some() {
-            crate::log::connection_error(client, "Success");
+        // Where the session had to wait for its connection it is an error of that one: none. Nothing was read of
+        // what the client says, whatever came along with a header.
+        let waited = bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some();
+        if waited && !proxy.options.dontlognull {
+            crate::log::handshake_error(client, "Success");
         }
         // Nobody is told farewell who was not let in.
         client.socket.mute();
