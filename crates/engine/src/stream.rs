@@ -78,7 +78,7 @@ pub struct Stream<'c> {
     pub service: Option<Served>,
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::tracking::Pending>,
-    pub entered: Option<u32>,
+    entered: Option<u32>,
     /// Keeps the backend and the server that it was sent to.
     stay: Stay,
 }
@@ -286,11 +286,18 @@ impl<'c> Stream<'c> {
         let shared = self.worker.shared.clone();
         self.stay = shared.farm.stay(backend, None);
         let state = &shared.program.proxy(backend).state;
-        enter(&state.back.current, &state.back.current_max);
+        self.enter(backend);
         state.back.session_rate.add(rt::now().as_millis());
         state.back.counters.of(self.worker.index).sessions.inc();
         state.back.last_session.store(rt::wall().as_secs(), Relaxed);
-        self.entered = Some(backend);
+    }
+
+    /// Takes a place among the streams of a proxy, to be given back at the end: of its backend, or of the
+    /// frontend where there is none.
+    pub fn enter(&mut self, proxy: u32) {
+        let back = &self.worker.shared.program.proxy(proxy).state.back;
+        enter(&back.current, &back.current_max);
+        self.entered = Some(proxy);
     }
 
     /// Keeps the backend that it will be sent to.

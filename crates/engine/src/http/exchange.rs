@@ -126,9 +126,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         return cached::serve(stream).await;
     }
     captures::request_cookie(stream);
-    let ruled = if stream.service.is_some() { None } else { choose::ruled(stream) };
-    headers::add_own(stream);
-    let fixed = if stream.service.is_some() { None } else { choose::stuck(stream, ruled) };
+    let fixed = bind(stream);
     if let Step::Done(next) = cgi::finish_head(stream).await {
         return next;
     }
@@ -153,6 +151,15 @@ fn has_left(stream: &Stream<'_>) -> bool {
     stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken()
 }
 
+/// The server that a request is bound to, if any; what options add to its head comes behind rules and cookies
+/// and before stick tables look at it. A service takes no server.
+pub(super) fn bind(stream: &mut Stream<'_>) -> Option<u32> {
+    let served = stream.service.is_some();
+    let ruled = if served { None } else { choose::ruled(stream) };
+    headers::add_own(stream);
+    if served { None } else { choose::stuck(stream, ruled) }
+}
+
 /// Sends the request to the backend that rules choose.
 async fn to_backend(stream: &mut Stream<'_>) -> Step {
     let Some(backend) = choose::backend(stream) else {
@@ -175,10 +182,7 @@ async fn to_backend(stream: &mut Stream<'_>) -> Step {
             return Step::Done(Next::Close);
         }
         // The frontend takes the place of the backend that there is not, also for the rules of its answer.
-        let front = stream.client.front;
-        let back = &stream.frontend().state.back;
-        model::proxy::enter(&back.current, &back.current_max);
-        stream.entered = Some(front);
+        stream.enter(stream.client.front);
         return Step::Done(answer::refuse(stream, 503).await);
     };
     stream.set_backend(backend);

@@ -8,9 +8,9 @@ use lang::filter::Moment;
 use link::pump::{Framing, Half};
 use rt::Buf;
 
-use super::super::exchange::{Step, is_tunnel};
+use super::super::exchange::{Step, bind, is_tunnel};
 use super::super::{awaiting, cgi, early, forward, headers, request, retry, rules};
-use crate::choose::{self, NoServer, Wish};
+use crate::choose::{NoServer, Wish};
 use crate::client::Client;
 use crate::connect::{self, Failed};
 use crate::filters::Whose;
@@ -53,9 +53,7 @@ async fn serve(stream: &mut Stream<'_>, backend: u32) -> Fate {
     }
     // It is for a server, whatever a cache has.
     stream.txn.caching.hit = None;
-    let ruled = choose::ruled(stream);
-    headers::add_own(stream);
-    let mut wish = Wish { fixed: choose::stuck(stream, ruled), ..Wish::default() };
+    let mut wish = Wish { fixed: bind(stream), ..Wish::default() };
     if matches!(cgi::finish_head(stream).await, Step::Done(_)) {
         return Fate::Failed;
     }
