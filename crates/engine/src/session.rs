@@ -175,8 +175,8 @@ async fn open(client: &mut Client) -> bool {
             true => (counters.denied_req.inc(), listener.denied_req.inc()),
             false => (counters.denied_sess.inc(), listener.denied_sess.inc()),
         };
-        // Where the session had to wait for its connection it is an error of that one: none. Nothing was read of
-        // what the client says, whatever came along with a header.
+        // Where the session had to wait for its connection it is an error of that one: none. Nothing was read
+        // of what the client says, whatever came along with a header.
         let waited = bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some();
         if waited && !proxy.options.dontlognull {
             crate::log::handshake_error(client, "Success");
