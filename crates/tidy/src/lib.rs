@@ -9,6 +9,7 @@ mod crates;
 mod graph;
 mod known;
 mod modules;
+mod python;
 mod recipes;
 mod settings;
 mod sizes;
@@ -23,6 +24,11 @@ fn root() -> PathBuf {
 
 /// All Rust files below a folder, by path.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    files(folder, "rs")
+}
+
+/// All files below a folder whose names end so, by path.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -32,7 +38,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
                 if path.file_name().is_none_or(|name| name != "target") {
                     folders.push(path);
                 }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == ending) {
                 found.push(path);
             }
         }

@@ -1,5 +1,5 @@
 """What must differ between two runs is masked here, and nothing else: dates, process numbers, pointers, durations, ports,
-the version's name. Differences between the programs that are meant are rules of differences.py.
+the version's name. Differences between the programs that are meant are rules of named.py and its neighbours.
 """
 import csv, hashlib, io, json, re, zlib
 

@@ -1,0 +1,318 @@
+"""What is a matter of time: what may come first or second, be seen or not, in either program."""
+import re
+
+from named import dropped
+from settings import ENDS, GAUGES, REFUSES, early, in_pieces, over
+
+
+def without_interim(lines):
+    """A client of HTTP/1.0 is sent no interim responses (RFC 9110 section 15.2), by HAProxy it is."""
+    out, skip = [], False
+    for line in lines:
+        skip |= bool(re.match(r"HTTP/1\.1 1\d\d ", line))
+        if not skip:
+            out.append(line)
+        skip &= line != "."
+    return out
+
+
+def timely(side, case):
+    """Without the ends of connections whose moment says nothing: idle clients that no operation of the step is about, clients that a
+    rule dropped in silence, origins that close themselves or answer before the request's end. How the connection of a client ends that uploads follows from what was read of it."""
+    steps, config = case["steps"], case["config"]
+    dropped = any("silent-drop" in line for line in config)
+    # Of TCP the harness waits for the other side.
+    # When a connection to a server of HTTP/2 or FastCGI that is at rest goes, HAProxy decides by what it expects to need.
+    resting = {name for name, setting in case.get("origins", {}).items() if setting.get("kind") in ("h2", "fcgi") or "h2" in (setting.get("tls") or {}).get("alpn", [])}
+    closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
+    closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
+    closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
+    out, going = {}, set()
+    for (step, channel), lines in sorted(side.items()):
+        name = channel.rpartition(" ")[2]
+        if channel.startswith("client "):
+            about = [op for at in (step - 2, step - 1) if 0 <= at < len(steps) for op in steps[at]]
+            if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+                going.add(name)
+            if not any(name in op for op in about):
+                lines = [line for line in lines if not ENDS.match(line)]
+            elif dropped:
+                lines = [line for line in lines if not ENDS.match(line)]
+            if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
+                lines = without_interim(lines)
+            if any(op[:2] == ["send", name] and re.search(r"(?:^|\n)CONNECT ", op[2]) for op in about):
+                # A 2xx to CONNECT has no length (RFC 9110 section 8.6); HAProxy keeps that of a server of HTTP/2.
+                lines = [line for line in lines if not re.match(r"content-length: (\d+)$", line)]
+            if name in going or name in taken_back(steps[:max(step, 0)]):
+                # Who is told to go is waited for, for a while; who took a request back HAProxy keeps while it keeps the stream.
+                lines = [line for line in lines if line not in ("(closed)", "(ended)")]
+            # Nor was what it had sent, where that is all that becomes of it.
+            begun = lambda op: op[:2] == ["open", name] and len(op) > 3 and (op[3].get("proxy") or op[3].get("tls") is not None or op[3].get("h2") is not None)
+            said = lambda op: op[:2] == ["send", name] and op[2] or begun(op)
+            unread = lines in (["(closed)"], ["(reset)"]) and any(map(said, about))
+            # Nor was the rest of a head that is longer than a buffer.
+            long = lambda op: op[:2] == ["fill", name] or op[:2] == ["send", name] and len(op[2]) > 15360
+            if unread or any(map(long, about)):
+                lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
+        elif channel.startswith("origin ") and name.partition("#")[0] in resting:
+            lines = [line for line in untold(lines) if line != "(ended)"]
+        elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
+            lines = [line for line in lines if line != "(ended)"]
+        elif channel == "wait" and dropped:
+            lines = []
+        if lines:
+            out[step, channel] = lines
+    return out
+
+
+def taken_back(steps):
+    """The clients of HTTP/2 that took a request back: HAProxy keeps such a stream for a while, with its client and its server."""
+    return {op[1] for ops in steps for op in ops if op[0] == "stream" and op[-1] == "rst8"}
+
+
+def untold(lines):
+    """A connection of HTTP/2 to a server that ends takes its streams along, whether or not they are told first."""
+    told = re.compile(r"stream \d+ (RST of a request that ends early|over)$")
+    return [line for line in lines if not told.match(line)] if "(ended)" in lines else lines
+
+
+def idle_ends(side, case):
+    """The steps in which connections end that nobody does anything with."""
+    found, going = set(), {}
+    for (step, channel), lines in sorted(side.items()):
+        name = channel.rpartition(" ")[2]
+        about = [op for at in (step - 2, step - 1) if 0 <= at < len(case["steps"]) for op in case["steps"][at]]
+        if not channel.startswith("client "):
+            continue
+        if any(map(ENDS.match, lines)) and not any(name in op for op in about):
+            found |= {step - 1, step, step + 1}
+        # HAProxy waits for a client that it has told to go as long as it did before.
+        if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+            going.setdefault(name, step)
+        if "(closed)" in lines and name in going:
+            found |= set(range(going.pop(name), step + 2))
+    return found.union(*(range(step, len(case["steps"]) + 1) for step in going.values()))
+
+
+def leaving(side):
+    """When each client of HTTP/2 that was told to go was gone."""
+    told, gone = set(), {}
+    for (step, channel), lines in sorted(side.items()):
+        if channel.startswith("client "):
+            told |= {channel} if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines) else set()
+            if channel in told and "(closed)" in lines:
+                gone.setdefault(channel, step)
+    return {channel: gone.get(channel) for channel in told}
+
+
+# How many connections a frontend has, or had at once.
+MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur|h2_open_connections)=|CurrConns: ")
+
+
+def without_maxima(side):
+    return {key: [l for l in lines if not MAXIMA.match(l)] if "show" in key[1] else lines for key, lines in side.items()}
+
+
+def counted(side, steps, case):
+    """Log lines without the numbers of connections where these follow from a matter of time: around the end of an idle connection, and
+    behind a request that its client took back, whose stream HAProxy may keep."""
+    back = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)]
+    loose = lambda step: step in steps or step >= min(back, default=1 << 30) or step == 1000 and bool(steps or back)
+    return {key: [GAUGES.sub("GAUGES", line) for line in lines] if (key[1] == "log" or "show events" in key[1]) and loose(key[0]) else lines for key, lines in side.items()}
+
+
+def hasty(case):
+    """The steps in which a TLS server may answer after its client has ended its half, which HAProxy does not wait for, a client takes
+    its request back with the last byte of it, or a server is told only after its client's handshake that it is to close at once."""
+    tls = any(o.get("kind") == "tcp" and o.get("tls") for o in case.get("origins", {}).values())
+    late = lambda script: ["end"] in script and any(op[0] in ("send", "fill") for op in script[script.index(["end"]):])
+    linger = any(line.split() == ["option", "nolinger"] for line in case["config"])
+    odd = lambda op: (tls or linger) and op[0] == "origin" and any(map(late, op[1])) or op[0] == "stream" and op[-1] == "rst8"
+    secure = lambda ops: any(op[0] == "open" and op[-1].get("tls") is not None for op in ops if isinstance(op[-1], dict))
+    early = lambda ops: any(op[0] == "origin" and any(script[:2] == [["accept"], ["close"]] for script in op[1]) for op in ops)
+    socks = any(" socks4 " in line for line in case["config"])
+    return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or (socks or secure(ops)) and early(ops)}
+
+
+# The server in a line, and what is a matter of which one it was.
+SERVED = re.compile(r"( b\d+/)\S+ .*")
+
+
+def turned(first, second, case):
+    """The step in which another server has its turn after a change of weight at run time: what follows goes other ways."""
+    weighs = lambda op: op[0] == "cli" and re.search(r"set (weight|server \S+ weight) ", op[1])
+    changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(map(weighs, ops))), default=None)
+    if changed is None or not any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"]):
+        return 1 << 30
+    for key in sorted({*first} & {*second}):
+        lines = [[SERVED.sub(r"\1SERVER", line) for line in side[key]] for side in (first, second)]
+        if key[1] == "log" and key[0] > changed and first[key] != second[key] and lines[0] == lines[1]:
+            return key[0]
+    return 1 << 30
+
+
+# What rules on a response wait for.
+WAITS = re.compile(r"\s+(http-response (pause|lua\.later|send-spoe-group)|filter spoe)\b")
+
+
+def unfinished(first, second, case):
+    """The steps in which a server broke its response off while such a rule waited: HAProxy gives the client nothing of it then."""
+    if not any(map(WAITS.match, case["config"])):
+        return
+    said = lambda text: re.search(r"(?s)Content-Length: (\d+).*?\r\n\r\n(.*)", text)
+    short = lambda op: op[0] == "fcgi" and (op[3] == "close" or any(int(found[1]) > len(found[2]) for found in [said(op[1])] if found))
+    breaks = lambda script: any(op[0] in ("close", "rst") or short(op) for op in script)
+    over = lambda line: re.match(r"\(\w+\)$|stream \d+ (RST|ended|END)", line)
+    for (step, channel), lines in second.items():
+        at_once = channel.startswith("client ") and 0 < step <= len(case["steps"])
+        if at_once and any(op[0] == "origin" and any(map(breaks, op[1])) for op in case["steps"][step - 1]):
+            theirs = [line for line in first.get((step, channel), []) if not over(line)]
+            if theirs == lines[:len(theirs)] and any(not over(line) for line in lines[len(theirs):]):
+                yield step
+
+
+REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")
+
+
+def rested(first, second):
+    """Where HAProxy has closed a connection of FastCGI at rest that is used again here: applications without the numbers of
+    connections, and without the figures about those."""
+    of = lambda side: {(step, channel) for step, channel in side if channel.startswith("origin php#")}
+    if of(first) == of(second):
+        return first, second
+    out = []
+    for side in (first, second):
+        clean = {}
+        for (step, channel), lines in sorted(side.items()):
+            lines = [l for l in lines if not REST.match(l)] if "show stat" in channel else lines
+            clean.setdefault((step, re.sub(r"^(origin php)#\d+$", r"\1", channel)), []).extend(lines)
+        out.append(clean)
+    return tuple(out)
+
+
+# Rules of TCP that end a connection once its server is reached.
+UNHEARD = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
+
+
+def unheard(first, second, case):
+    """The steps in which such a rule came before the first bytes of a client in one program, and behind them in the other: then the
+    server has them or not, and `option dontlognull` leaves the line out or not."""
+    if any(map(UNHEARD.match, case["config"])):
+        for step, channel in {*first} & {*second}:
+            lines = [side[step, channel] for side in (first, second)]
+            heard = sorted(lines, key=len)
+            if channel.startswith("origin ") and heard[0] == ["(ended)"] == heard[1][1:]:
+                yield step
+
+
+def without_numbers(side, case):
+    """Behind a request that its client took back, which HAProxy may have sent: origins without the numbers and ends of their
+    connections, of which it may have closed one for that, or made one."""
+    first = min((at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)), default=1 << 30)
+    out = {}
+    for (step, channel), lines in sorted(side.items()):
+        if step >= first and channel.startswith("origin "):
+            channel, lines = channel.partition("#")[0], [line for line in lines if line != "(ended)"]
+        if lines:
+            out.setdefault((step, channel), []).extend(lines)
+    return out
+
+
+def numbered(side):
+    """Connections of origins by when they were first seen: where steps are left out, what they opened has no number."""
+    names, counts = {}, {}
+    for step, channel in sorted(side):
+        origin, hash, number = channel.rpartition("#")
+        if hash and channel not in names:
+            counts[origin] = counts.get(origin, 0) + 1
+            names[channel] = f"{origin}#{counts[origin]}"
+    return {(step, names.get(channel, channel)): lines for (step, channel), lines in side.items()}
+
+
+# Requests in service on a server that HAProxy counted down too often: below zero, and written as a number of 32 bits.
+BELOW = re.compile(r"(\S+/\S+) \d+/\d+ \S+ \S+ - \d+ 429496\d{4} ")
+
+
+def below_zero(theirs, ours):
+    """Without the requests in service and the sessions so far of servers whose requests HAProxy has counted down below zero."""
+    names = {found[1] for (_, channel), lines in theirs.items() if "show servers conn" in channel for found in map(BELOW.match, lines) if found}
+    if not names:
+        return theirs, ours
+    row = "|".join(map(re.escape, sorted(names)))
+    used = re.compile(rf"((?:{row}) \d+/\d+ \S+ \S+ - \d+) \d+ ")
+    sessions = re.compile(rf"(?:{row}) (stot|scur)=")
+    clean = lambda lines: [used.sub(r"\1 SERVED ", line) for line in lines if not sessions.match(line)]
+    return tuple({key: clean(lines) if "show s" in key[1] else lines for key, lines in side.items()} for side in (theirs, ours))
+
+
+# A check that is at work has neither words nor a status yet, in either program.
+AT_IT = re.compile(r"(\S+/\S+) (check|agent)_status=\* ")
+
+
+def unspoken(*sides):
+    """Without the last words of checks that are at work on either side."""
+    stats = {key for side in sides for key in side if "show stat" in key[1]}
+    for key in stats:
+        busy = {AT_IT.match(line).groups() for side in sides for line in side.get(key, []) if AT_IT.match(line)}
+        words = {f"{server} {column}=" for server, kind in busy for column in (("last_chk", "check_code") if kind == "check" else ("last_agt", "agent_code"))}
+        for side in sides:
+            if key in side:
+                side[key] = [line for line in side[key] if not line.startswith(tuple(words))]
+    return sides
+
+
+# A client that left while its server was awaited, behind a server that was tried in vain.
+LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
+LEFT_IN_A_PAUSE = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
+
+
+def held(case, *sides):
+    """Without heads of requests that HAProxy keeps back behind an attempt in vain (for 0.2 s, as MSG_MORE does) while more of them is to come,
+    where the client leaves meanwhile; and of those whose client left in a `pause`, which HAProxy sees or overlooks by chance."""
+    line = LEFT_IN_A_PAUSE if any(re.match(r"\s+http-request pause ", line) for line in case["config"]) else LEFT_RETRIED
+    left = {key[0] for side in sides for key, lines in side.items() if key[1] == "log" and any(map(line.search, lines))}
+    for side in sides:
+        for key in [key for key in side if key[0] in left and key[1].startswith("origin ")]:
+            side[key] = [line for line in side[key] if line.startswith(("| ", "("))]
+            if not side[key]:
+                del side[key]
+    return sides
+
+
+# A session of TCP that a rule ended before anything of the server's went to the client, and one that never had a stream.
+TURNED_AWAY = re.compile(r" \S+/\S+ (?:-?\d+|T)/(?:-?\d+|T)/\+?(?:-?\d+|T) \+?0 (?:PD|PC|PR|--) ")
+NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
+
+
+def turned_away(case, *sides):
+    """Without what is a race where a rule ends a session that has just begun: whether its server has been sent the client's first bytes by
+    then (`tcp-response content reject` and `close`), and whether the client that it drops has (`tcp-request session reject`)."""
+    late = any(re.match(r"\s+tcp-response content (reject|close|silent-drop)\b", line) for line in case["config"])
+    # Who has sent nothing yet that went on has no line with `dontlognull`.
+    null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
+    logs = [{key[0]: lines for key, lines in side.items() if key[1] == "log"} for side in sides]
+    told = lambda log, step, line, none=False: any(map(line.search, log[step])) if step in log else none
+    ended = {step for step in set().union(*logs) if late and all(told(log, step, TURNED_AWAY, null) for log in logs)}
+    early = {step for step in set().union(*logs) if all(told(log, step, NO_STREAM) for log in logs)}
+    if late:
+        # In lines of other formats that can't be seen: who was given nothing was turned away, or never had an answer.
+        answered = {key[0] for side in sides for key, lines in side.items() if key[1].startswith("client ") and any(not re.match(r"TLS |\((closed|reset|ended)\)$", line) for line in lines)}
+        ended |= {step for step in set().union(*logs) - answered if not any(re.search(r"(PD|PC|PR|--|[CSscLI][A-Z]) \d+/\d+/", line) for log in logs for line in log.get(step, []))}
+    for side in sides:
+        for key in list(side):
+            if key[0] in ended and key[1].startswith("origin "):
+                side[key] = [line for line in side[key] if not re.match(r"\| |\((closed|reset|ended)\)$", line) or line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
+            elif key[0] in ended and key[1] == "log" and null:
+                side[key] = [line for line in side[key] if not TURNED_AWAY.search(line)]
+            elif key[0] in early and key[1].startswith("client "):
+                side[key] = [re.sub(r"^\((closed|reset)\)$", "(ended)", line) for line in side[key]]
+    return tuple({key: lines for key, lines in side.items() if lines} for side in sides)
+
+
+def refused_by_half(case, *sides):
+    """The step behind one in which a response that came in pieces was refused, and one program alone had all of it and kept the connection:
+    others follow on it, or on new ones."""
+    if not any(map(REFUSES.match, case["config"])):
+        return 1 << 30
+    ends = lambda side, step: sorted(key[1] for key, lines in side.items() if key[0] == step and key[1].startswith("origin ") and "(ended)" in lines)
+    return min((step + 1 for step in in_pieces(case) if ends(sides[0], step) != ends(sides[1], step)), default=1 << 30)
