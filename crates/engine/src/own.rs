@@ -1,9 +1,11 @@
 //! Server connections that only one client may use, between two of its requests.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use farm::pool::{Identity, Idle};
 use farm::{FarmWorker, Stay};
+use model::Server;
 use model::server_conns::Private;
 use mux::Mux;
 
@@ -53,6 +55,12 @@ impl Own {
         let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room();
         let mut fitting = self.muxes.iter().filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
         fitting.next().map(|(.., mux)| mux.clone())
+    }
+
+    /// Closes those to a server that carry one request after the other; of the others the farm knows.
+    pub fn let_go(&mut self, server: &Arc<Server>) {
+        let leads_there = |k: &mut Kept| k.counted.as_ref().is_some_and(|counted| counted.is_of(server));
+        self.kept.extract_if(.., leads_there).for_each(|k| k.idle.socket.close());
     }
 
     /// One that leads there.

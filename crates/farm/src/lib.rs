@@ -161,6 +161,10 @@ pub trait Above {
     /// Ends the sessions of this worker whose backend is `proxy`, and whose server `of` names.
     fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool);
 
+    /// Closes what clients of this worker keep to themselves of connections to a server: it went down or
+    /// changed its address.
+    fn let_go(&self, server: &Arc<model::Server>);
+
     /// What an expression makes without a client and without a stream.
     fn constant(&self, expr: &lang::Expr) -> Option<Box<[u8]>>;
 

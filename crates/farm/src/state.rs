@@ -501,6 +501,7 @@ impl<'w> Changes<'w> {
         on_all(self.worker, move |w| {
             if let Some(server) = w.farm.program.find_server(at.proxy, at.server) {
                 w.pools.flush(at.proxy, at.server, &server.state);
+                w.above.let_go(&server.state);
             }
         });
     }

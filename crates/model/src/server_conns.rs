@@ -49,6 +49,11 @@ impl Private {
         server.conns.private.fetch_add(1, Relaxed);
         Private(server.clone())
     }
+
+    /// Whether it is one to this server.
+    pub fn is_of(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(&self.0, server)
+    }
 }
 
 impl Drop for Private {

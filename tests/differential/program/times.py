@@ -139,11 +139,12 @@ SERVED = re.compile(r"( b\d+/)\S+ .*")
 
 
 def turned(first, second, case):
-    """The step in which another server has its turn after a change of weight at run time: what follows goes other ways."""
+    """The step in which another server has its turn, behind a change of weight at run time or a request that its client took back (which
+    HAProxy may have given a server by then): what follows goes other ways."""
     weighs = lambda op: op[0] == "cli" and re.search(r"set (weight|server \S+ weight) ", op[1])
-    changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(map(weighs, ops))), default=None)
-    if changed is None or not any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"]):
-        return 1 << 30
+    serves_in_turn = any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"])
+    back = lambda op: op[0] == "stream" and op[-1] == "rst8"
+    changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(serves_in_turn and weighs(op) or back(op) for op in ops)), default=1 << 30)
     for key in sorted({*first} & {*second}):
         lines = [[SERVED.sub(r"\1SERVER", line) for line in side[key]] for side in (first, second)]
         if key[1] == "log" and key[0] > changed and first[key] != second[key] and lines[0] == lines[1]:
@@ -277,6 +278,20 @@ def held(case, *sides):
             if not side[key]:
                 del side[key]
     return sides
+
+
+# The line of a rule about an answer to a client that has left, and the line of such a stream.
+UNSEEN = re.compile(r" 400 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
+UNANSWERED = re.compile(r" -1 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
+
+
+def unseen(case, *sides):
+    """Without lines of `http-after-response do-log` about the answer that HAProxy makes for a client that has left behind an early hint,
+    while a server is tried again: the stream's own line tells of no answer."""
+    if not all(any(re.match(rule, line) for line in case["config"]) for rule in (r"\s+http-after-response do-log\b", r"\s+http-request early-hint ")):
+        return sides
+    clean = lambda key, lines: key[1] == "log" and any(map(UNANSWERED.search, lines)) and [line for line in lines if not UNSEEN.search(line)] or lines
+    return tuple({key: clean(key, lines) for key, lines in side.items()} for side in sides)
 
 
 # A session of TCP that a rule ended before anything of the server's went to the client, and one that never had a stream.

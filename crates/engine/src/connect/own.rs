@@ -26,6 +26,10 @@ pub fn park(stream: &mut Stream<'_>) {
         let backend = stream.backend_index();
         let stay = worker.shared.farm.stay(backend, server);
         let state = server.map(|server| worker.shared.program.server(backend, server));
+        if state.as_ref().is_some_and(|server| server.state.admin() & admin::MAINT != 0) {
+            // Nobody meets that server again.
+            return stream.part(Some(idle.socket));
+        }
         let counted = state.map(|server| Private::rest(&server.state));
         let most = stream.frontend().session_conns as usize;
         let mut own = stream.client.session.own.borrow_mut();

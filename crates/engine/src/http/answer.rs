@@ -126,7 +126,10 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     }
     stream.end(Cause::Local, Phase::Request);
     if stream.http.client_left {
+        super::rules::intercepted(stream);
         service_refused(stream);
+        let times = &mut stream.txn.times;
+        (times.request, times.queued, times.connected) = (None, None, None);
         return Next::Close;
     }
     // A service is reached at once, as a server would be.

@@ -398,11 +398,11 @@ fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
     }
     if stream.txn.server_conn.http_major == 2 {
         stream.txn.res.set_version(Version::HTTP_2);
-        stream.note_streams();
     } else if stream.service.is_some() && stream.client.part.is_some() {
         // Services answer in the version of the request.
         stream.txn.res.set_version(Version::HTTP_2);
     }
+    stream.note_streams();
     stream.txn.has_res = true;
     stream.txn.times.response = Some(rt::now());
     Wait::Response

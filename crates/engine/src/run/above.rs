@@ -1,5 +1,7 @@
 //! What the farm tells: lines go to the logs, and sessions end.
 
+use std::sync::Arc;
+
 use farm::{Above, Seen};
 use lang::Env;
 use lang::env::Side;
@@ -34,6 +36,16 @@ impl Above for ToWorker {
                 backend == Some(proxy) && server.is_some_and(of)
             };
             w.sessions.kill(cause, there)
+        });
+    }
+
+    fn let_go(&self, server: &Arc<model::Server>) {
+        with_worker(|w| {
+            for session in w.sessions.all() {
+                if let Some(own) = session.own.borrow_mut().as_mut() {
+                    own.let_go(server);
+                }
+            }
         });
     }
 

@@ -255,6 +255,7 @@ impl Route {
 
     /// The response is over, as its application says.
     pub fn end(&mut self) {
+        self.fate.over.set(self.up.is_done());
         self.settle(true);
         match std::mem::replace(&mut self.answer, Answer::Over) {
             Answer::Awaited(awaited) => {
