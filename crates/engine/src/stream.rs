@@ -402,6 +402,13 @@ impl<'c> Stream<'c> {
         }
     }
 
+    /// Notes that a server gave no response: the stream has left its connection when that is answered.
+    pub fn note_lost(&mut self) {
+        if let Some(call) = self.upstream.as_ref().and_then(|up| up.call.as_ref()) {
+            call.note_lost(&mut self.txn);
+        }
+    }
+
     /// Runs a rule set of one direction.
     pub fn run_rules(&mut self, rules: &RuleSet, side: Side, from: Position, last: bool) -> Run {
         self.run_resumed(rules, side, from, last, None)

@@ -126,6 +126,12 @@ impl Call {
         &self.mux
     }
 
+    /// As [`Call::note`], of a stream that came to no response: its user takes it back.
+    pub fn note_lost(&self, txn: &mut Txn) {
+        self.fate.over.set(true);
+        self.note(txn);
+    }
+
     /// Notes what is known of the connection and the stream; how many streams there are is as it was when
     /// the response came.
     pub fn note(&self, txn: &mut Txn) {

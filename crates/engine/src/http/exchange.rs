@@ -298,6 +298,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         awaiting::Wait::Failed(status) => {
             // It went to the server: an answer made now can't tell of it.
             stream.http.dismissed = true;
+            stream.note_lost();
             if (status.is_some_and(cached::is_error) || stream.txn.silent)
                 && let Some(next) = cached::instead(stream).await
             {
