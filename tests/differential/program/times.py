@@ -152,6 +152,33 @@ def turned(first, second, case):
     return 1 << 30
 
 
+# What a rule that waits for nothing sees of a body.
+BODY_SO_FAR = re.compile(r"\breq\.body(_len)?\b")
+
+
+def hurried_body(first, second, case):
+    """The step in which a rule counts what has come of the body of a request of HTTP/2, whose head and data are two frames: what it finds,
+    and what follows from that, is a matter of which were read together."""
+    lines = [line for line in case["config"] if not re.match(r"\s+http-response ", line)]
+    if not any(map(BODY_SO_FAR.search, lines)) or any(re.match(r"\s+(option http-buffer-request|http-request wait-for-body)\b", line) for line in lines):
+        return 1 << 30
+    uploads = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[4] for op in ops)]
+    differs = lambda step: any(first.get(key) != second.get(key) for key in {*first, *second} if key[0] == step)
+    return min(filter(differs, uploads), default=1 << 30)
+
+
+def overtaken(first, second, case):
+    """The step in which a client leaves while its request waits in a `pause`, and one program alone had brought it to the server by then:
+    what the origin was to answer is left for the next request in the other."""
+    if not any(re.match(r"\s+http-request pause ", line) for line in case["config"]):
+        return 1 << 30
+    leaves = lambda ops: any(op[0] in ("rst", "close", "fin") for op in ops) and any(op[0] == "origin" for op in ops)
+    reached = lambda side, step: {channel for at, channel in side if at == step and channel.startswith("origin ")}
+    told = lambda side, step: [re.sub(r" \S+/\S+/\S+/\S+/\S+ .*", "", line) for line in side.get((step, "log"), [])]
+    parts = lambda step: reached(first, step) != reached(second, step) or told(first, step) != told(second, step)
+    return min((at + 1 for at, ops in enumerate(case["steps"]) if leaves(ops) and parts(at + 1)), default=1 << 30)
+
+
 # What rules on a response wait for.
 WAITS = re.compile(r"\s+(http-response (pause|lua\.later|send-spoe-group)|filter spoe)\b")
 
