@@ -121,11 +121,12 @@ pub fn ruled(stream: &mut Stream<'_>) -> Option<u32> {
 
 /// The same, or else the one that a table knows.
 pub fn stuck(stream: &mut Stream<'_>, bound: Option<u32>) -> Option<u32> {
-    let worker = stream.worker.clone();
-    let proxy = &*worker.shared.program.proxy(stream.txn.backend?);
-    if proxy.stick.request.is_empty() {
+    let at = stream.txn.backend?;
+    if stream.worker.shared.program.proxy(at).stick.request.is_empty() {
         return bound;
     }
+    let worker = stream.worker.clone();
+    let proxy = &*worker.shared.program.proxy(at);
     let found = crate::stick::wanted(stream, proxy, bound);
     if bound.is_none() && found.is_some() {
         stream.http.cookie.is_needless();
