@@ -384,10 +384,16 @@ fn apply(program: &Program) {
 /// Waits until nobody else has the configuration before, and frees its memory here, where nobody waits for
 /// it.
 fn part(before: Arc<Shared>) {
+    let trims = !before.program.global.disabled.trimming;
     let step = Duration::from_millis(20);
     let mut waited = Duration::ZERO;
     while waited < FAREWELL && Arc::strong_count(&before) > 1 {
         std::thread::sleep(step);
         waited += step;
+    }
+    drop(before);
+    // What was read and the program before leave holes, which the allocator would keep.
+    if trims {
+        sys::trim_memory();
     }
 }
