@@ -16,7 +16,7 @@ MASKS = [
     ("slim", r"final show stat|cli show stat", r"(?<= )slim=\d+", "slim=N"),
     ("slim", r".*show stat", r"(?<=\.slim\.1:CLPV:u32:)\d+", "N"),
     # Ports of a binary PROXY header, where the origin shows its bytes.
-    ("ports", r"origin", r"(\\r\\n\\r\\n\\x00\\r\\nQUIT\\n!(?:\\x11|!)\\x00(?:\\x..|[^\\]|\\[rnt\\])(?:(?:(?:\\x00){10}\\xff\\xff)?\\x7f\\x00\\x00\\x01|(?:\\x00){15}\\x01){2})(?:(?:\\x..|[^\\]|\\[rnt\\])){4}", r"\1 PORTS "),
+    ("ports", r"origin", r"(\\r\\n\\r\\n\\x00\\r\\nQUIT\\n!(?:\\x11\\x00(?:CHAR){9}|!\\x00(?:CHAR){33}))(?:CHAR){4}".replace("CHAR", r"\\x..|[^\\]|\\[rnt\\]"), r"\1 PORTS "),
     # Whether connect() has returned when the proxy resets a connection that it does not want.
     ("ends", r"client", r"^cannot connect: Connection reset by peer$", "(reset)"),
     # How each program describes its figures.

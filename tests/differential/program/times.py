@@ -157,12 +157,12 @@ BODY_SO_FAR = re.compile(r"\breq\.body(_len)?\b")
 
 
 def hurried_body(first, second, case):
-    """The step in which a rule counts what has come of the body of a request of HTTP/2, whose head and data are two frames: what it finds,
-    and what follows from that, is a matter of which were read together."""
+    """The step in which a rule counts what has come of the body of a request of HTTP/2, whose head and data are two frames, or of a long one,
+    which is sent behind its head: what it finds, and what follows from that, is a matter of which were read together."""
     lines = [line for line in case["config"] if not re.match(r"\s+http-response ", line)]
     if not any(map(BODY_SO_FAR.search, lines)) or any(re.match(r"\s+(option http-buffer-request|http-request wait-for-body)\b", line) for line in lines):
         return 1 << 30
-    uploads = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[4] for op in ops)]
+    uploads = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[4] or op[0] == "fill" for op in ops)]
     differs = lambda step: any(first.get(key) != second.get(key) for key in {*first, *second} if key[0] == step)
     return min(filter(differs, uploads), default=1 << 30)
 
