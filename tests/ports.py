@@ -3,10 +3,18 @@ import socket
 import time
 
 
+# The kernel may pick a port again that it gave before: two listeners would share it, and each get half of the connections.
+GIVEN = set()
+
+
 def free():
-    """A port that nobody has, picked by the kernel."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
+    """A port that nobody has, picked by the kernel, and another one each time."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as one:
+            port = one.getsockname()[1]
+        if port not in GIVEN:
+            GIVEN.add(port)
+            return port
 
 
 def await_listener(port):

@@ -23,16 +23,12 @@ import time
 import origin
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import ports
 
 
 class Skip(Exception):
     pass
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 CONFIG = """
@@ -81,7 +77,7 @@ class Proxy:
 
     def __init__(self, args, work, grpc_server, streams=100):
         names = ("clear", "tls", "tls_two", "middle", "grpc", "grpc_tls")
-        self.ports = {name: free_port() for name in names}
+        self.ports = {name: ports.free() for name in names}
         self.pem = make_certificate(work)
         self.sink = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sink.bind(os.path.join(work, f"log{streams}"))
