@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use program::log::{Format, Sampling, Sink};
 use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
-use syntax::{Diagnostics, Environment, Line, Modifier, Sources, Span, Word};
+use syntax::{Diagnostic, Diagnostics, Environment, Line, Modifier, Sources, Span, Word};
 
 use crate::draft::{Above, LineRef, LogDraft, LogLine, Named, SinkDraft, TargetDraft};
 use crate::statement::{Statement, Step, Surroundings};
@@ -205,7 +205,7 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
         addr::parse(text, Accept::LOG, s.around.environment).map_err(|why| s.fail(format!("log : {why}")))?;
     if address.transport == Transport::Stream {
         let target = crate::resolve::stream_target(&address);
-        let target = target.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
+        let target = target.ok_or_else(|| unresolved(s, word, &address))?;
         return Ok(SinkDraft::Stream(target));
     }
     if address.transport != Transport::Datagram {
@@ -220,6 +220,14 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
     }))
 }
 
+fn unresolved(s: &Statement<'_>, word: &Word, address: &Address) -> Diagnostic {
+    let why = match &address.host {
+        Host::Name(name, _) => addr::unresolved(name, word.text()),
+        _ => format!("invalid address '{word}'"),
+    };
+    s.fail(format!("log : {why}"))
+}
+
 /// No address is the machine itself, no port is that of syslog.
 fn socket(s: &Statement<'_>, word: &Word, address: &Address) -> Step<SocketAddr> {
     let port = match address.ports {
@@ -227,7 +235,7 @@ fn socket(s: &Statement<'_>, word: &Word, address: &Address) -> Step<SocketAddr>
         _ => 514,
     };
     let ip = crate::resolve::ip(&address.host);
-    let ip = ip.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
+    let ip = ip.ok_or_else(|| unresolved(s, word, address))?;
     let ip = if ip.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { ip };
     Ok(SocketAddr::new(ip, port))
 }

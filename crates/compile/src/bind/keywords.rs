@@ -105,6 +105,11 @@ const fn vain(name: &'static str, args: u8, why: &'static str) -> BindKeyword {
     word(name, args, |_, _, _| Ok(()), why).idle()
 }
 
+/// What files of HAProxy 1.x and 2.x are told, as they are there.
+pub(super) fn no_process(value: &str) -> String {
+    format!("'process {value}' on 'bind' lines is not supported anymore, please use 'thread' instead.")
+}
+
 const QUIC: &str = "It is about QUIC, which is not built yet.";
 
 /// The words of this family.
@@ -261,7 +266,7 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         },
         "Priority of the connections, -1024 to 1024.",
     ).example("nice 10").default("0"),
-    later("process", 1, "Removed: use 'thread'."),
+    word("process", 1, |_, w, _| Err(no_process(w.text())), "Removed: use 'thread'."),
     word(
         "proto",
         1,

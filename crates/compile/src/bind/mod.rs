@@ -167,6 +167,9 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
                 }
                 // A place for the threads that is not named means all of them, as in HAProxy.
                 None if entry.name == "thread" => continue,
+                None if entry.name == "process" => {
+                    return Err(wrong(&label, entry, word, word, &keywords::no_process("")));
+                }
                 None => return Err(s.fail(format!("{label} : {}", entry.missing()))),
             },
         };
@@ -194,7 +197,7 @@ fn wrong(label: &str, entry: &BindKeyword, word: &Word, value: &Word, why: &str)
     }
     let name = format!("'{word}'");
     // Versions quote the value instead of the word.
-    let whole = matches!(entry.name, "ssl-min-ver" | "ssl-max-ver" | "idle-ping" | "thread")
+    let whole = matches!(entry.name, "ssl-min-ver" | "ssl-max-ver" | "idle-ping" | "thread" | "process")
         || why.starts_with(&name)
         || why.starts_with("timer overflow");
     let why = if whole { why.to_owned() } else { format!("{name} : {why}") };
