@@ -567,6 +567,8 @@ async fn warm_up(worker: Rc<FarmWorker>, at: At) {
         }
         changes.refresh(at);
         if over {
+            let what = format!("is UP{}", changes.via_tracked(at));
+            changes.line_there(at, level::NOTICE, &what);
             changes.tell_state(at, Op::Starting, By::Else(None, ""));
         }
         queue::admit_next(&worker, at.proxy, at.server);

@@ -72,7 +72,8 @@ pub fn parse(line: &[u8]) -> Report {
     report
 }
 
-/// The last words that give numbers. Only these are looked at: what stands before them is replaced, nonsense or not.
+/// The last words that give numbers. Only these are looked at: what stands before them is replaced, be it
+/// nonsense or not.
 #[derive(Default)]
 struct Numbers<'l> {
     weight: Option<&'l [u8]>,

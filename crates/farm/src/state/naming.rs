@@ -41,7 +41,7 @@ impl Changes<'_> {
             changes.push(format!("IP changed from '{old}' to '{}'", to.ip()));
         }
         if old_port != u32::from(to.port()) {
-            // A service whose servers were given no port: the words are those of a port that is added to the client's.
+            // A service whose servers were given no port has the words of one that is added to the client's.
             let sign = if old_port == 0 && state.admin() & admin::RENAMED == 0 { "+" } else { "" };
             changes.push(format!("port changed from '{sign}{old_port}' to '{}'", to.port()));
         }

@@ -33,7 +33,8 @@ impl Changes<'_> {
         self.line(at, level::NOTICE, &what);
     }
 
-    fn via_tracked(&self, at: At) -> String {
+    /// Through whom it is in its state, where it tracks a server.
+    pub(super) fn via_tracked(&self, at: At) -> String {
         let track = self.server(at).track;
         track.map(|(proxy, server)| self.via(At { proxy, server })).unwrap_or_default()
     }
