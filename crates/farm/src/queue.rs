@@ -291,14 +291,15 @@ pub async fn wait(
     let mut timer = Timer::new();
     timer.set_after(wait.timeout);
     let outcome = poll_fn(|cx| {
+        // Who is told to end takes no place that somebody else who ends has just left.
+        if gone(cx) {
+            return Poll::Ready(Err(Refused::Aborted));
+        }
         if waiter.given().is_some() {
             return Poll::Ready(Ok(()));
         }
         if waiter.ticket.notify.poll_notified(cx).is_ready() {
             return Poll::Ready(if waiter.given().is_some() { Ok(()) } else { Err(Refused::Redistributed) });
-        }
-        if gone(cx) {
-            return Poll::Ready(Err(Refused::Aborted));
         }
         timer.poll_expired(cx).map(|()| Err(Refused::TimedOut))
     });
