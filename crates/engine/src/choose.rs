@@ -280,7 +280,7 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
                 // Persistence ends with its server: whoever waited there goes wherever there is room.
                 Err(Refused::Redistributed) => {
                     (wish.fixed, key) = (None, self::key(stream, proxy));
-                    stream.txn.redispatched = true;
+                    count_redispatch(stream, proxy, server);
                 }
                 // Its queue is full, too: the request goes elsewhere if it may.
                 Err(Refused::Full) if proxy.options.redispatch != 0 && backend.balancer.usable() > 1 => {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use farm::FarmWorker;
+use model::term::Cause;
 use model::world::profiling;
 use program::Bind;
 use rt::Listener;
@@ -154,6 +155,11 @@ pub fn soft_stop() {
         w.stop.raise();
         rt::spawn(crate::departure::send_away(w.clone()));
     });
+}
+
+/// Ends the requests and sessions of this worker, which say so in their log lines.
+pub fn end_sessions() {
+    with_worker(|w| w.sessions.kill(Cause::Killed, |s| s.streams.get() > 0));
 }
 
 /// Ends this worker's loop at once.

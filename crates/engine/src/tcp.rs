@@ -148,7 +148,10 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     }
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
-        let (cause, phase, _) = failed.explain();
+        let (mut cause, mut phase, _) = failed.explain();
+        if let Some(killed) = stream.client.session.kill.get() {
+            (cause, phase) = (killed, Phase::Connect);
+        }
         // What the client said counts though nobody took it.
         let _ = look(stream);
         // `option dontlognull` is silent about a client that said nothing, whatever kept it from a server.

@@ -112,12 +112,14 @@ pub fn limit(worker: &FarmWorker, backend: u32, server: u32) -> u32 {
     limits.now(proxy.state.back.current.load(Relaxed), proxy.fullconn, ramp(&config, rt::now()))
 }
 
-/// Whether a server has no place, so that the balancing looks for another.
+/// Whether a server has no place, so that the balancing looks for another. What `minconn` gives it as the load
+/// grows is for those who wait already, be it for this server or for any.
 pub fn is_full(worker: &FarmWorker, backend: u32, server: usize) -> bool {
     let Ok(index) = u32::try_from(server) else { return true };
     let limit = limit(worker, backend, index);
-    let slot = &worker.farm.backend(backend).slots[server];
-    limit > 0 && (slot.gate.served() >= limit || !slot.queue.is_empty())
+    let backend = worker.farm.backend(backend);
+    let slot = &backend.slots[server];
+    limit > 0 && (slot.gate.served() >= limit || !slot.queue.is_empty() || !backend.queue.is_empty())
 }
 
 /// Whether a server with a limit has as many waiting requests as it may (`maxqueue`).
@@ -291,14 +293,15 @@ pub async fn wait(
     let mut timer = Timer::new();
     timer.set_after(wait.timeout);
     let outcome = poll_fn(|cx| {
+        // Who is told to end takes no place that somebody else who ends has just left.
+        if gone(cx) {
+            return Poll::Ready(Err(Refused::Aborted));
+        }
         if waiter.given().is_some() {
             return Poll::Ready(Ok(()));
         }
         if waiter.ticket.notify.poll_notified(cx).is_ready() {
             return Poll::Ready(if waiter.given().is_some() { Ok(()) } else { Err(Refused::Redistributed) });
-        }
-        if gone(cx) {
-            return Poll::Ready(Err(Refused::Aborted));
         }
         timer.poll_expired(cx).map(|()| Err(Refused::TimedOut))
     });

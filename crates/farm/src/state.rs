@@ -8,6 +8,7 @@
 
 mod mail;
 mod naming;
+mod reasons;
 pub(crate) mod told;
 
 use std::cell::{Cell, RefCell};
@@ -289,9 +290,10 @@ impl<'w> Changes<'w> {
         self.requeued.set(0);
         match (old & admin::MAINT != 0, in_maint) {
             (false, true) => self.enter_maintenance(at, was_up, usable, &via_text),
-            (true, false) => self.leave_maintenance(at, why, &via_text),
+            (true, false) => self.leave_maintenance(at, why),
             (true, true) => self.remain_in_maintenance(at, old & !new),
             (false, false) if in_drain != (old & admin::DRAIN != 0) => self.drain(at, in_drain, &via_text),
+            (false, false) if (old ^ new) & admin::DRAIN != 0 => self.remain_in_drain(at),
             _ => {}
         }
         let cause = if let Why::Lost(what) = why { what } else { "" };
@@ -325,18 +327,7 @@ impl<'w> Changes<'w> {
         }
     }
 
-    /// One of several reasons for a maintenance is gone.
-    fn remain_in_maintenance(&self, at: At, gone: u32) {
-        if gone & admin::FMAINT != 0 {
-            self.line(at, level::NOTICE, "is leaving forced maintenance but remains in maintenance.");
-        }
-        if gone & admin::RMAINT != 0 {
-            let name = self.shown_name(at);
-            self.line(at, level::NOTICE, &format!("('{name}') resolves again but remains in maintenance."));
-        }
-    }
-
-    fn leave_maintenance(&self, at: At, why: Why<'_>, via_text: &str) {
+    fn leave_maintenance(&self, at: At, why: Why<'_>) {
         let server = self.server(at);
         let state = &server.state;
         // Nothing is known of it now: `init-state` counts again, until checks decide, where there are some.
@@ -366,7 +357,7 @@ impl<'w> Changes<'w> {
         };
         self.line(at, level::NOTICE, &what);
         if draining {
-            self.line(at, level::NOTICE, &format!("remains in {forced}drain mode{via_text}."));
+            self.remain_in_drain(at);
         }
         self.refresh(at);
         if op != Op::Stopped {
@@ -576,6 +567,8 @@ async fn warm_up(worker: Rc<FarmWorker>, at: At) {
         }
         changes.refresh(at);
         if over {
+            let what = format!("is UP{}", changes.via_tracked(at));
+            changes.line_there(at, level::NOTICE, &what);
             changes.tell_state(at, Op::Starting, By::Else(None, ""));
         }
         queue::admit_next(&worker, at.proxy, at.server);

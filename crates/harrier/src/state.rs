@@ -112,6 +112,25 @@ pub fn stopped(shared: &Shared) {
     }
 }
 
+/// `hard-stop-after` is over: what frontends still have is ended.
+pub fn hard_stopped(shared: &Shared) {
+    for (index, proxy) in living(shared).filter(|(_, p)| p.is_frontend) {
+        let left = proxy.state.front.current.load(Relaxed);
+        if left > 0 {
+            let text = format!("Proxy {} hard-stopped ({left} remaining conns will be closed).", proxy.name);
+            worker::with_worker(|w| tell(w, index, WARNING, &text));
+        }
+    }
+}
+
+/// Says something of the whole process, on the terminal and in the logs of `global`.
+pub fn tell_all(how: &str, level: u8, text: &str) {
+    worker::with_worker(|w| {
+        lines::console(w, how, text);
+        lines::global_line(w, level, text);
+    });
+}
+
 /// SIGUSR2 asks a master process to reload; here nothing happens, which must not look like success.
 pub fn no_reload() {
     worker::with_worker(|worker| {

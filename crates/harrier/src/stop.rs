@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use engine::{Shared, run};
+use program::log::level;
 use rt::Peers;
 use rt::sys::{Signal, Signals};
 
@@ -13,6 +14,9 @@ use crate::{say, state};
 
 /// How often the end of a soft stop is looked for.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long sessions that `hard-stop-after` ends may take to say so in their log lines.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Obeys signals on this worker until the process ends.
 pub async fn obey(shared: Arc<Shared>, peers: Peers) {
@@ -89,8 +93,14 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
         if process.in_grace.swap(true, Relaxed) {
             return;
         }
+        let text = format!("Scheduling a soft-stop in {} ms.", grace.as_millis());
+        state::tell_all("NOTICE", level::WARNING, &text);
         // Old connections and new ones are served as before until the grace is over.
         rt::sleep(grace).await;
+        if !process.stopping.load(Relaxed) {
+            let text = "Grace period expired, proceeding with soft-stop now.";
+            state::tell_all("NOTICE", level::NOTICE, text);
+        }
     }
     if process.stopping.swap(true, Relaxed) {
         return;
@@ -106,6 +116,22 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     let busy = || process.connections.load(Relaxed) > 0 || process.accepting.load(Relaxed) > 0;
     while busy() && deadline.is_none_or(|d| rt::now() < d) {
         rt::sleep(LOOK).await;
+    }
+    if busy() {
+        let text = "soft-stop running for too long, performing a hard-stop.";
+        state::tell_all("WARNING", level::WARNING, text);
+        state::hard_stopped(&shared);
+        for worker in 0..peers.count() {
+            peers.send_to(worker, Box::new(run::end_sessions));
+        }
+        let deadline = rt::now() + LAST_WORDS;
+        while busy() && rt::now() < deadline {
+            rt::sleep(LOOK).await;
+        }
+        if busy() {
+            let text = "Some tasks resisted to hard-stop, exiting now.";
+            state::tell_all("WARNING", level::WARNING, text);
+        }
     }
     admin::shm::leave(&shared, true);
     now(&peers);

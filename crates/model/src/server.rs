@@ -286,10 +286,6 @@ impl Server {
         if old == op as u32 {
             return;
         }
-        if old == Op::Starting as u32 && op == Op::Running {
-            // The end of a slow start is no change of its own.
-            return;
-        }
         self.note_change(now, old == Op::Stopped as u32);
         if op == Op::Stopped {
             self.went_down.fetch_add(1, Relaxed);

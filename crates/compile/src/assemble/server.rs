@@ -72,7 +72,13 @@ pub(super) fn target(
                     return Found { target: inet(ip), unresolved: false, fqdn };
                 }
             }
-            InitAddr::Ip(ip) => return Found { target: inet(*ip), unresolved: false, fqdn },
+            InitAddr::Ip(ip) => {
+                if known_names {
+                    let tail = ", falling back to configured address";
+                    notes.push(unresolved(server, p, ground, known_names, tail));
+                }
+                return Found { target: inet(*ip), unresolved: false, fqdn };
+            }
             InitAddr::None => {
                 if known_names {
                     notes.push(unresolved(server, p, ground, known_names, ", disabling server"));
@@ -128,6 +134,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     }
     if found.unresolved {
         bits |= admin::RMAINT;
+        state.went_down.store(1, Relaxed);
     }
     if bits != 0 {
         state.change_admin(bits, 0, Mono::ZERO);

@@ -286,11 +286,12 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "server-state-file-name",
         Places::BACK,
         |s, p| {
-            const EXPECTS: &str = "'server-state-file-name' expects 'use-backend-name' or a file name.";
-            p.state_file = match s.word(EXPECTS)?.text() {
-                "use-backend-name" => Some(p.name.clone()),
+            // Nothing stands for `use-backend-name`, and a backend without the line has that, too.
+            p.state_file = match s.peek() {
+                "" | "use-backend-name" => None,
                 name => Some(name.into()),
             };
+            let _ = s.word("");
             s.end()
         },
         "File of the states of this backend's servers.",

@@ -70,8 +70,11 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
         timer.poll_expired(cx).map(|()| false)
     })
     .await;
-    stream.txn.times.queued = held.map(|_| rt::now());
     stream.http.dismissed = true;
+    if closed && super::failed::was_killed(stream) {
+        return Next::Close;
+    }
+    stream.txn.times.queued = held.map(|_| rt::now());
     if closed && (stream.client.socket.is_broken() || wait::left(stream).await) {
         // Nobody is there to be answered: no rules see an answer either.
         stream.txn.status = reply.status;

@@ -8,6 +8,7 @@ use program::proxy::Mode;
 use wire::http1::Body;
 use wire::method::Method;
 
+use super::failed::{killed, was_killed};
 use super::{
     Next, Owed, Rest, answer, awaiting, cached, captures, cgi, early, forward, headers, replaced, request,
     response, retry, rules,
@@ -104,6 +105,9 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     match rules::frontend(stream, upgraded).await {
         Step::Go => {}
         Step::Done(next) => return next,
+    }
+    if was_killed(stream) {
+        return Next::Close;
     }
     if stream.txn.caching.hit.is_some() {
         return cached::serve(stream).await;
@@ -225,10 +229,10 @@ async fn bad(stream: &mut Stream<'_>, status: u16, upgraded: bool) -> Next {
 
 /// The client left before its request was whole: nobody is to be served.
 async fn gone(stream: &mut Stream<'_>) -> Next {
-    match stream.client.session.kill.get() {
-        Some(cause) => stream.end(cause, Phase::Request),
-        None => stream.end(Cause::ClientAbort, Phase::Request),
+    if was_killed(stream) {
+        return Next::Close;
     }
+    stream.end(Cause::ClientAbort, Phase::Request);
     let worker = stream.worker.index;
     {
         let back = stream.backend();
@@ -368,6 +372,14 @@ async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
     let (cause, phase, status) = failed.explain();
     if let Failed::Redirect(server) = failed {
         return answer::server_redirect(stream, *server).await;
+    }
+    if let Some(cause) = stream.client.session.kill.get() {
+        killed(stream, cause);
+        // Who waited for a place is not said to have waited.
+        if phase == Phase::Queue {
+            stream.txn.times.queued = None;
+        }
+        return Next::Close;
     }
     stream.end(cause, phase);
     if cause == Cause::ClientTimeout {

@@ -208,6 +208,16 @@ pub(super) fn killed(stream: &mut Stream<'_>, cause: Cause) {
     stream.txn.status = 500;
 }
 
+/// Whether that happened to a request that nobody serves yet: none of its times is known.
+pub(super) fn was_killed(stream: &mut Stream<'_>) -> bool {
+    let Some(cause) = stream.client.session.kill.get() else { return false };
+    // What a rule was about to do with it is not what ended it.
+    stream.txn.term = model::term::Term::default();
+    killed(stream, cause);
+    (stream.txn.times.request, stream.txn.times.queued) = (None, None);
+    true
+}
+
 /// The connection ended before its handshake did, though the request was on its way already. `None`: it was
 /// not so.
 fn lost_early(stream: &mut Stream<'_>, back: &Proxy) -> Option<Wait> {

@@ -82,7 +82,7 @@ async fn ask(worker: &Rc<FarmWorker>, at: At, agent: &Agent) -> Answer {
             return Answer::Line(link.data().get(..end).unwrap_or_default().to_vec());
         }
         if link.is_over() {
-            return ended(&link, agent);
+            return ended(&link);
         }
         if link.more(&mut timer).await.is_err() {
             return Answer::Failed(CheckStatus::L7Timeout, String::new());
@@ -90,15 +90,14 @@ async fn ask(worker: &Rc<FarmWorker>, at: At, agent: &Agent) -> Answer {
     }
 }
 
-fn ended(link: &Contact, agent: &Agent) -> Answer {
+fn ended(link: &Contact) -> Answer {
     if !link.data().is_empty() {
         return Answer::Incomplete;
     }
     match link.error() {
         Some(e) => Answer::Failed(CheckStatus::SockErr, contact::describe(e)),
         None => {
-            let step = if agent.send.is_empty() { 2 } else { 3 };
-            let detail = format!("TCPCHK got an empty response at step {step}");
+            let detail = "TCPCHK got an empty response at step 2".to_owned();
             Answer::Failed(CheckStatus::L7Rsp, detail)
         }
     }

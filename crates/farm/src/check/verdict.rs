@@ -90,19 +90,28 @@ fn weight_of(server: &Server, weight: Weight) -> u32 {
 /// What a report means for health, and how the statistics show it.
 fn explain(report: &Report, result: &mut CheckResult) -> Outcome {
     result.status = CheckStatus::Forced;
-    if let Some(word) = &report.unknown {
-        result.detail = format!("agent reports an error : {word}");
-        return Outcome::Neutral;
-    }
+    let mut outcome = Outcome::Neutral;
+    let mut detail = String::new();
     if let Some((up, word)) = &report.health {
-        let description = report.description.as_deref().map(|d| format!(" ({d})")).unwrap_or_default();
-        result.detail = format!("via agent : {word}{description}");
         result.status = if *up { CheckStatus::L7Ok } else { CheckStatus::L7Sts };
-        return if *up { Outcome::Passed } else { Outcome::Failed };
+        outcome = if *up { Outcome::Passed } else { Outcome::Failed };
+        let said = if report.unknown.is_some() { None } else { report.warning };
+        let said = said.or(report.description.as_deref()).or(report.unknown.as_deref());
+        detail = format!("via agent : {word}");
+        if let Some(said) = said {
+            detail.push_str(&format!(" ({said})"));
+        }
+    } else if let Some(word) = &report.unknown {
+        detail = format!("agent reports an error : {word}");
+    } else if let Some(warning) = report.warning {
+        detail = format!("agent warns : {warning}");
     }
-    result.detail = report.warning.map(|w| format!("agent warns : {w}")).unwrap_or_default();
-    Outcome::Neutral
+    result.detail = detail.chars().take(LONGEST).collect();
+    outcome
 }
+
+/// Most of what an agent says that is shown.
+const LONGEST: usize = 127;
 
 fn count(
     worker: &Rc<FarmWorker>,

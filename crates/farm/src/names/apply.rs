@@ -1,7 +1,7 @@
 //! What resolvers learnt becomes a change of servers, like those of checks and commands.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +18,14 @@ use crate::state::Changes;
 /// Who tells an address that was known already.
 pub(super) const CACHE: &str = "DNS cache";
 
+/// Who tells an address that came along with its record.
+const ADDITIONAL: &str = "DNS additional record";
+
 /// Tells all servers of a name what is known of it now; `by` is the name server that told it. Whether the
 /// first of them has moved.
 pub(super) fn found(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) -> bool {
     if name.wanted == Wanted::Service {
-        places(worker, name, by);
+        places(worker, name);
         return false;
     }
     let mut moved = false;
@@ -145,7 +148,7 @@ fn spot(who: &Subscriber) -> Option<Spot> {
 
 /// Brings the servers of a service in line with its records: each backend has a server for each record, as
 /// long as there are servers.
-fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) {
+fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>) {
     let all: Vec<Place> = name.records.borrow().places.iter().map(|held| held.what.clone()).collect();
     let at = |place: &Place| -> Spot { (place.service.host.clone(), place.service.port.into()) };
     let wanted: HashSet<Spot> = all.iter().map(at).collect();
@@ -178,10 +181,10 @@ fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) {
     for place in &all {
         for (_, settled, free) in &mut backends {
             match settled.get(&at(place)) {
-                Some(who) => settle(worker, who, place, false, by),
+                Some(who) => settle(worker, who, place, false),
                 None => {
                     let Some(who) = free.pop_front() else { continue };
-                    settle(worker, &who, place, true, by);
+                    settle(worker, &who, place, true);
                 }
             }
         }
@@ -189,16 +192,18 @@ fn places(worker: &Rc<FarmWorker>, name: &Rc<Name>, by: &str) {
 }
 
 /// A server and its record.
-fn settle(worker: &Rc<FarmWorker>, who: &Subscriber, place: &Place, new: bool, by: &str) {
+fn settle(worker: &Rc<FarmWorker>, who: &Subscriber, place: &Place, new: bool) {
     let changes = Changes::begin(worker);
+    if let Some(ip) = place.ip {
+        changes.placed(who.at, SocketAddr::new(ip, place.service.port), ADDITIONAL);
+    }
     if new {
         changes.attach(who.at, &place.service.host, place.service.port);
     }
     if !changes.server(who.at).naming.ignore_weight {
         changes.set_weight(who.at, u32::from(place.service.weight).div_ceil(256));
     }
-    if let Some(ip) = place.ip {
-        changes.moved(who.at, ip, by);
+    if place.ip.is_some() {
         changes.resolves(who.at);
         drop(changes);
         worker.names.leave(who);

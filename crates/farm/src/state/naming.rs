@@ -17,21 +17,36 @@ impl Changes<'_> {
 
     /// Moves a server to the address that `by` found; whether it was elsewhere before.
     pub fn moved(&self, at: At, ip: IpAddr, by: &str) -> bool {
-        let server = self.server(at);
-        let old = match &**server.state.target.load() {
+        let port = u16::try_from(self.server(at).state.port.load(Relaxed)).unwrap_or(0);
+        self.placed(at, SocketAddr::new(ip, port), by)
+    }
+
+    /// The same where the port was found, too.
+    pub fn placed(&self, at: At, to: SocketAddr, by: &str) -> bool {
+        let state = &self.server(at).state;
+        let old = match &**state.target.load() {
             Target::Inet(addr) => Some(addr.ip()),
             _ => None,
         };
-        if old == Some(ip) {
+        let old_port = state.port.swap(to.port().into(), Relaxed);
+        if old == Some(to.ip()) && old_port == u32::from(to.port()) {
             return false;
         }
-        let port = u16::try_from(server.state.port.load(Relaxed)).unwrap_or(0);
-        server.state.set_target(Target::Inet(SocketAddr::new(ip, port)));
+        state.set_target(Target::Inet(to));
         self.flush(at);
         self.refresh(at);
-        let old = old.map_or_else(|| "(none)".to_owned(), |ip| ip.to_string());
-        let who = self.full_name(at);
-        self.say(at, &format!("{who}: IP changed from '{old}' to '{ip}' by '{by}'."));
+        let mut changes = Vec::new();
+        if old != Some(to.ip()) {
+            let old = old.map_or_else(|| "(none)".to_owned(), |ip| ip.to_string());
+            changes.push(format!("IP changed from '{old}' to '{}'", to.ip()));
+        }
+        if old_port != u32::from(to.port()) {
+            // A service whose servers were given no port has the words of one that is added to the client's.
+            let sign = if old_port == 0 && state.admin() & admin::RENAMED == 0 { "+" } else { "" };
+            changes.push(format!("port changed from '{sign}{old_port}' to '{}'", to.port()));
+        }
+        let (who, changes) = (self.full_name(at), changes.join(", "));
+        self.say(at, &format!("{who}: {changes} by '{by}'."));
         true
     }
 

@@ -29,7 +29,7 @@ fn an_agent_is_obeyed_however_its_words_arrive() {
         let server = stage.server("p/s");
         let weight = || server.weight.load(Relaxed);
         after(800).await;
-        let table: [(&str, Op, bool, u32); 10] = [
+        let table: [(&str, Op, bool, u32); 11] = [
             ("down #too hot\n", Op::Stopped, false, 100),
             ("up\n", Op::Running, true, 100),
             ("drain 50%\n", Op::Running, false, 50),
@@ -37,7 +37,8 @@ fn an_agent_is_obeyed_however_its_words_arrive() {
             ("stopped ready", Op::Running, true, 30),
             ("maint\r\nup\n", Op::Stopped, false, 30),
             ("ready up, 100%\n", Op::Running, true, 100),
-            ("nonsense down\n", Op::Running, true, 100),
+            ("nonsense down\n", Op::Stopped, false, 100),
+            ("nonsense up\n", Op::Running, true, 100),
             ("0%\n", Op::Running, false, 0),
             ("100% fail\n", Op::Stopped, false, 100),
         ];
