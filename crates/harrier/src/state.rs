@@ -3,6 +3,7 @@
 //! Each line goes to the logs of its proxy and, in the foreground, to standard error.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use engine::lines;
 use engine::{Shared, Worker, worker};
@@ -108,6 +109,36 @@ pub fn stopped(shared: &Shared) {
         worker::with_worker(|w| tell(w, index, WARNING, &text));
         if proxy.is_frontend {
             proxy.state.front.set_state(FrontState::Stopped);
+        }
+    }
+}
+
+/// A line about the process.
+fn tell_all(word: &str, level: u8, text: &str) {
+    worker::with_worker(|worker| {
+        lines::console(worker, word, text);
+        lines::global_line(worker, level, text);
+    });
+}
+
+/// `grace`: a soft stop was asked for and does not begin yet.
+pub fn grace_begins(grace: Duration) {
+    tell_all("NOTICE", WARNING, &format!("Scheduling a soft-stop in {} ms.", grace.as_millis()));
+}
+
+/// `grace` is over.
+pub fn grace_ends() {
+    tell_all("NOTICE", NOTICE, "Grace period expired, proceeding with soft-stop now.");
+}
+
+/// `hard-stop-after`: connections that are still there are closed.
+pub fn hard_stopped(shared: &Shared) {
+    tell_all("WARNING", WARNING, "soft-stop running for too long, performing a hard-stop.");
+    for (index, proxy) in living(shared) {
+        let left = proxy.state.front.current.load(Relaxed);
+        if left > 0 {
+            let text = format!("Proxy {} hard-stopped ({left} remaining conns will be closed).", proxy.name);
+            worker::with_worker(|w| tell(w, index, WARNING, &text));
         }
     }
 }

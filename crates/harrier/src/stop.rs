@@ -90,7 +90,9 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
             return;
         }
         // Old connections and new ones are served as before until the grace is over.
+        state::grace_begins(grace);
         rt::sleep(grace).await;
+        state::grace_ends();
     }
     if process.stopping.swap(true, Relaxed) {
         return;
@@ -106,6 +108,9 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     let busy = || process.connections.load(Relaxed) > 0 || process.accepting.load(Relaxed) > 0;
     while busy() && deadline.is_none_or(|d| rt::now() < d) {
         rt::sleep(LOOK).await;
+    }
+    if busy() {
+        state::hard_stopped(&shared);
     }
     admin::shm::leave(&shared, true);
     now(&peers);
