@@ -451,8 +451,8 @@ Without argument, the prompt is switched on or off.
 /// What a client over TLS hears of a reload, whose end it can't be told: this process becomes another one.
 const NO_TALE: &[u8] = b"Reloading. How that ends can't be told over TLS, see 'show startup-logs'.\n";
 
-/// Sends the last words to a client, and waits until they are gone: closing in front of what was not read would
-/// reset the connection.
+/// Sends the last words to a client, and waits until they are gone: closing in front of what was not read
+/// would reset the connection.
 async fn part(socket: &Socket, word: &[u8]) {
     let _ = socket.send_all(word).await;
     let _ = socket.shutdown_write();
