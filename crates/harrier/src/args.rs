@@ -83,6 +83,8 @@ pub struct Args {
     pub libraries: bool,
     /// Remarks about words that were read but can't be obeyed, each a whole line of text.
     pub remarks: Vec<String>,
+    /// What was understood otherwise than it may have been meant, each a whole line of text.
+    pub notices: Vec<String>,
     /// What has no effect here, and why.
     pub idle: Vec<(String, &'static str)>,
     /// `-v`, `-vv`, and their short forms.
@@ -106,15 +108,20 @@ pub enum Version {
     Branch,
 }
 
-/// The usage is to be shown: the words were wrong. Holds what was wrong, if it can be said.
+/// The words were wrong.
 #[derive(Debug)]
-pub struct Usage(pub Option<String>);
+pub enum Refused {
+    /// The usage is to be shown, behind what was wrong if it can be said.
+    Usage(Option<String>),
+    /// What was wrong says all.
+    Said(String),
+}
 
 /// Reads the words behind the program's name.
 ///
 /// # Errors
-/// The usage is to be shown.
-pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
+/// The words are wrong.
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Refused> {
     let mut args = Args::default();
     let mut words = words.peekable();
     if words.peek().is_some_and(|w| w == "help") {
@@ -128,15 +135,15 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
             break;
         }
         if !word.starts_with('-') || word == "-" {
-            return Err(Usage(None));
+            return Err(Refused::Usage(None));
         }
         if flag(&mut args, &word) {
             continue;
         }
         match word.as_str() {
             "-dt" => args.traces = Some(words.next_if(|w| !w.starts_with('-')).unwrap_or_default()),
-            "-sf" => pids(&mut words, &mut args.finish),
-            "-st" => pids(&mut words, &mut args.terminate),
+            "-sf" => pids(&word, &mut words, &mut args.finish)?,
+            "-st" => pids(&word, &mut words, &mut args.terminate)?,
             _ => {
                 let value = words.next().ok_or_else(|| missing(&word))?;
                 valued(&mut args, &word, value)?;
@@ -149,13 +156,13 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
 }
 
 /// What is said of a word without its value.
-fn missing(word: &str) -> Usage {
+fn missing(word: &str) -> Refused {
     match word {
         "-f" | "-C" | "-cc" | "-n" | "-N" | "-m" | "-p" | "-L" | "-S" => {
-            Usage(Some(format!("'{word}' needs a value behind it")))
+            Refused::Usage(Some(format!("'{word}' needs a value behind it")))
         }
-        "-x" => Usage(Some("Unix socket path expected with the -x flag".into())),
-        _ => Usage(None),
+        "-x" => Refused::Usage(Some("Unix socket path expected with the -x flag".into())),
+        _ => Refused::Usage(None),
     }
 }
 
@@ -177,7 +184,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-dT" => args.no_ktls = true,
         "-dR" => args.no_reuseport = true,
         "-dr" => args.ignore_resolution = true,
-        "-vv" => args.version = Some(Version::Full),
+        w if w.starts_with("-vv") => args.version = Some(Version::Full),
         "-vq" => args.version = Some(Version::Quiet),
         "-vqs" => args.version = Some(Version::Short),
         "-vqb" => args.version = Some(Version::Branch),
@@ -194,9 +201,18 @@ fn flag(args: &mut Args, word: &str) -> bool {
         w if w.starts_with("-dt") && w.len() > 3 => args.traces = Some(w[3..].to_owned()),
         w if w.starts_with("-v") => args.version = Some(Version::Plain),
         w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
-        w => return idle(args, w),
+        w => return idle(args, w) || joined(args, w),
     }
     true
+}
+
+/// A word of one letter with more behind it, of which HAProxy looks at the first only (`-Ds` of old init
+/// scripts); whether this was one. That the rest is not obeyed is said.
+fn joined(args: &mut Args, word: &str) -> bool {
+    let short = word.get(..2).filter(|_| word != "-cc");
+    let Some(short @ ("-c" | "-V" | "-q" | "-D" | "-W" | "-4")) = short else { return false };
+    args.notices.push(format!("'{word}' is taken for '{short}': options of one letter can't be joined."));
+    flag(args, short)
 }
 
 /// Words that change nothing; whether this was one, of which the reason is kept.
@@ -217,7 +233,7 @@ fn idle(args: &mut Args, word: &str) -> bool {
 }
 
 /// Words with a value.
-fn valued(args: &mut Args, word: &str, value: String) -> Result<(), Usage> {
+fn valued(args: &mut Args, word: &str, value: String) -> Result<(), Refused> {
     match word {
         "-f" => args.files.push(value.into()),
         "-C" => args.folder = Some(value.into()),
@@ -227,9 +243,13 @@ fn valued(args: &mut Args, word: &str, value: String) -> Result<(), Usage> {
         "-m" => args.memory = number(args, word, &value).map(u64::from),
         "-p" => args.pidfile = Some(value.into()),
         "-L" => args.localpeer = Some(value),
-        "-x" => args.sockets_from = Some(value.into()),
+        "-x" => {
+            if args.sockets_from.replace(value.into()).is_some() {
+                args.remarks.push("-x option already set, overwriting the value".to_owned());
+            }
+        }
         "-S" => args.master_socket = Some(value),
-        _ => return Err(Usage(Some(format!("unknown option '{word}'")))),
+        _ => return Err(Refused::Usage(Some(format!("unknown option '{word}'")))),
     }
     Ok(())
 }
@@ -243,18 +263,36 @@ fn number(args: &mut Args, word: &str, value: &str) -> Option<u32> {
     number.filter(|n| *n > 0)
 }
 
-fn pids(words: &mut std::iter::Peekable<impl Iterator<Item = String>>, out: &mut Vec<i32>) {
-    while let Some(pid) = words.peek().and_then(|w| w.parse().ok()) {
-        out.push(pid);
-        words.next();
+/// The processes that stand behind `-sf` or `-st`. Only what is above zero is one: `kill` takes 0 and less
+/// for many.
+fn pids(
+    option: &str,
+    words: &mut std::iter::Peekable<impl Iterator<Item = String>>,
+    out: &mut Vec<i32>,
+) -> Result<(), Refused> {
+    while let Some(word) = words.next_if(|w| !w.starts_with('-')) {
+        // `$(cat pidfile)` within quotes comes with blanks.
+        let word = word.trim();
+        let number = word.strip_prefix('+').unwrap_or(word);
+        let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        if !rest.is_empty() {
+            let rest = rest.trim_start();
+            let why = format!("{option} option: some bytes unconsumed in PID list {{{rest}}}");
+            return Err(Refused::Said(why));
+        }
+        match number.parse() {
+            Ok(pid) if pid > 0 => out.push(pid),
+            _ => return Err(Refused::Usage(None)),
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Args, Usage> {
+    fn of(line: &str) -> Result<Args, Refused> {
         parse(line.split_whitespace().map(str::to_owned))
     }
 
@@ -275,7 +313,27 @@ mod tests {
         assert!(of("-f").is_err());
         assert!(of("--nonsense x").is_err());
         assert!(of("file.cfg").is_err());
-        assert!(matches!(of("-p"), Err(Usage(Some(text))) if text.contains("-p")));
+        assert!(matches!(of("-p"), Err(Refused::Usage(Some(text))) if text.contains("-p")));
+    }
+
+    #[test]
+    fn processes_that_shall_go_are_numbers_above_zero() {
+        let quoted = ["-sf", "12 ", "-st", "\n7\n", "-D"].map(str::to_owned);
+        let a = parse(quoted.into_iter()).unwrap();
+        assert_eq!((a.finish, a.terminate, a.daemon), (vec![12], vec![7], true));
+        for wrong in ["-sf 0", "-sf -1", "-st 99999999999", "-sf 00"] {
+            assert!(matches!(of(wrong), Err(Refused::Usage(_))), "{wrong}");
+        }
+        let Err(Refused::Said(why)) = of("-sf 1,2") else { panic!("taken") };
+        assert_eq!(why, "-sf option: some bytes unconsumed in PID list {,2}");
+    }
+
+    #[test]
+    fn the_first_letter_of_joined_words_counts() {
+        let a = of("-Ds -cV -f x").unwrap();
+        assert!(a.daemon && a.check && !a.verbose);
+        assert_eq!(a.notices.len(), 2);
+        assert_eq!(of("-vvv").unwrap().version, Some(Version::Full));
     }
 
     #[test]

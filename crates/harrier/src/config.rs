@@ -162,6 +162,7 @@ fn tell_idle(args: &Args) {
     for (word, why) in &args.idle {
         say::notice(&format!("'{word}' has no effect in Harrier. {why}"));
     }
+    args.notices.iter().for_each(|text| say::notice(text));
 }
 
 /// All services, with those of scripts.

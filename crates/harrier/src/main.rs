@@ -32,7 +32,7 @@ mod watchdog;
 use std::process::ExitCode;
 
 use admin::product;
-use args::{Args, Usage, Version};
+use args::{Args, Refused, Version};
 use master::{Birth, Role};
 use supervisor::line::{Word, WorkerEnd};
 
@@ -46,11 +46,15 @@ fn main() -> ExitCode {
     }
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
-        Err(Usage(why)) => {
+        Err(Refused::Usage(why)) => {
             if let Some(why) = why {
                 say::alert(&why);
             }
             return show_usage();
+        }
+        Err(Refused::Said(why)) => {
+            say::alert(&why);
+            return ExitCode::from(1);
         }
     };
     if let Some(v) = args.version {
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
         && let Err(why) = model::trace::command::of_command_line(&mut model::trace::all_settings(), words)
     {
         say::alert(&format!("config : {why}"));
-        return show_usage();
+        return ExitCode::from(1);
     }
     if let Some(condition) = &args.condition {
         return config::evaluate(condition);

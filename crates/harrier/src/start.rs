@@ -276,6 +276,7 @@ fn serve(
     drop(opened);
     let doors: Vec<_> = (0..workers.len()).map(|_| Mutex::new(forwards.clone())).collect();
     drop(forwards);
+    let cli = Mutex::new(cli);
     let herald = Mutex::new(herald);
     // Nobody is served before all functions that scripts run at the start are through, whosever they are.
     let scripted = Barrier::new(workers.len());
@@ -304,8 +305,9 @@ fn serve(
             watchdog::start(peers.clone(), shared.program.global.warn_blocked_after);
             rt::spawn(stop::obey(shared.clone(), peers));
             rt::spawn(admin::shm::keep());
-            for (index, (_, listener)) in cli.iter().enumerate() {
-                rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), index));
+            let cli = std::mem::take(&mut *cli.lock().unwrap_or_else(PoisonError::into_inner));
+            for (index, (_, listener)) in cli.into_iter().enumerate() {
+                rt::spawn(admin::cli::serve(worker.clone(), listener, index));
             }
             match herald.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 Some(Herald::Manager(ready)) => ready.tell(),

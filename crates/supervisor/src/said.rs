@@ -19,9 +19,19 @@ impl Input {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The next line, without its end; of one that is longer than `most`, so much that this can be seen.
+    /// The next line of commands, without its end, which no backslash stands before; of one that is longer
+    /// than `most`, so much that this can be seen.
     pub fn next(&mut self, most: usize) -> Option<Vec<u8>> {
-        if let Some(end) = self.0.iter().position(|b| *b == b'\n') {
+        self.up_to(admin::cli::line::end(&self.0), most)
+    }
+
+    /// The next line of a payload, where backslashes mean nothing.
+    pub fn next_of_payload(&mut self, most: usize) -> Option<Vec<u8>> {
+        self.up_to(self.0.iter().position(|b| *b == b'\n'), most)
+    }
+
+    fn up_to(&mut self, end: Option<usize>, most: usize) -> Option<Vec<u8>> {
+        if let Some(end) = end {
             let mut line: Vec<u8> = self.0.drain(..=end).collect();
             line.pop();
             return Some(line);
@@ -185,6 +195,9 @@ mod tests {
         }
         assert_eq!(Input::new(vec![b'x'; 17]).next(16), Some(vec![b'x'; 17]));
         assert_eq!(Input::new(vec![b'x'; 16]).next(16), None);
+        let escaped = || Input::new(b"a\\\nb\n".to_vec());
+        assert_eq!(escaped().next(16), Some(b"a\\\nb".to_vec()));
+        assert_eq!(escaped().next_of_payload(16), Some(b"a\\".to_vec()));
     }
 
     #[test]

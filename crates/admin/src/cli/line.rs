@@ -5,6 +5,9 @@
 //! payload, up to a line that is the rest of that word (by default an empty one). All functions here are
 //! total: the bytes come from a peer.
 
+/// The most bytes that the mark of a payload's end may have; a word with more is a word like others.
+const MAX_MARK: usize = 64;
+
 /// The most words that a command may have.
 pub const MAX_WORDS: usize = 64;
 
@@ -15,6 +18,16 @@ pub struct Line {
     pub commands: Vec<Vec<String>>,
     /// The line that ends the payload, if the line announces one.
     pub payload_end: Option<String>,
+}
+
+/// Where the first line of what has come ends: at a line feed that no backslash stands before.
+pub fn end(bytes: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    bytes.iter().position(|b| {
+        let ends = *b == b'\n' && !escaped;
+        escaped = *b == b'\\' && !escaped;
+        ends
+    })
 }
 
 /// Takes a line apart. Bytes that are not UTF-8 become replacement characters.
@@ -50,7 +63,7 @@ fn end_word(commands: &mut [Vec<String>], word: &mut Option<String>) {
 
 fn take_payload_mark(commands: &mut [Vec<String>]) -> Option<String> {
     let command = commands.last_mut()?;
-    let end = command.last()?.strip_prefix("<<")?.to_owned();
+    let end = command.last()?.strip_prefix("<<").filter(|end| end.len() <= MAX_MARK)?.to_owned();
     command.pop();
     Some(end)
 }
@@ -92,6 +105,7 @@ mod tests {
             ("echo \"a b\"", &[&["echo", "\"a", "b\""]]),
             ("echo \\", &[&["echo", "\\"]]),
             ("a\r", &[&["a"], &[]]),
+            ("echo a\\\nb", &[&["echo", "a\nb"]]),
         ];
         for (line, wanted) in table {
             assert_eq!(words(line), *wanted, "{line:?}");
@@ -107,6 +121,16 @@ mod tests {
         assert_eq!(end("set << x"), None);
         assert_eq!(end("set x \\<<"), Some(String::new()));
         assert_eq!(words("set x <<EOF"), [["set", "x"]]);
+        assert_eq!(end(&format!("set x <<{}", "e".repeat(64))), Some("e".repeat(64)));
+        assert_eq!(end(&format!("set x <<{}", "e".repeat(65))), None);
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning_from_the_end_of_a_line() {
+        assert_eq!(super::end(b"echo a\nb"), Some(6));
+        assert_eq!(super::end(b"echo a\\\nb\n"), Some(9));
+        assert_eq!(super::end(b"echo a\\\\\nb\n"), Some(8));
+        assert_eq!(super::end(b"echo a\\\n"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One connection to the runtime API, from its first line to its end.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -68,7 +69,7 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
     applet(&client, trace::applet::NEW, level::STATE, "runtime API: new client");
     let mut out = String::new();
     let most = rt::bufsize().saturating_sub(2);
-    while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
+    while let Some(bytes) = next_line(&socket, &mut input, &client, most, false).await {
         worker = worker.current();
         if bytes.len() > most {
             return refuse(&socket, &mut input, &client, TOO_LONG).await;
@@ -107,7 +108,8 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
                 let beside = most.saturating_sub(bytes.len());
                 let most = worker.shared.program.global.tune.cli_payload.saturating_sub(1).max(beside);
                 match payload(&socket, &mut input, &mut client, end, most).await {
-                    Ok(text) => Some(text),
+                    // One without lines is none.
+                    Ok(text) => Some(text).filter(|text| !text.is_empty()),
                     Err(NoPayload::TooBig) => return refuse(&socket, &mut input, &client, TOO_BIG).await,
                     Err(NoPayload::Gone) => break,
                 }
@@ -159,11 +161,22 @@ async fn refuse(socket: &Socket, input: &mut Input, client: &Client, text: &str)
     }
 }
 
+/// Where the first line ends. In a payload backslashes mean nothing.
+fn line_end(bytes: &[u8], payload: bool) -> Option<usize> {
+    if payload { bytes.iter().position(|b| *b == b'\n') } else { line::end(bytes) }
+}
+
 /// The next line; of one that is longer than `most`, so much that this can be seen.
-async fn next_line(socket: &Socket, input: &mut Input, client: &Client, most: usize) -> Option<Vec<u8>> {
+async fn next_line(
+    socket: &Socket,
+    input: &mut Input,
+    client: &Client,
+    most: usize,
+    payload: bool,
+) -> Option<Vec<u8>> {
     loop {
         let rest = input.bytes.get(input.at..).unwrap_or_default();
-        if let Some(end) = rest.iter().position(|b| *b == b'\n') {
+        if let Some(end) = line_end(rest, payload) {
             let line = rest.get(..end).unwrap_or_default().to_vec();
             input.at += end + 1;
             if input.at == input.bytes.len() {
@@ -205,10 +218,11 @@ async fn payload(
 ) -> Result<String, NoPayload> {
     let mut text = Vec::new();
     loop {
-        if client.prompt {
+        // Who has sent it already is not asked for it.
+        if client.prompt && !input.bytes.get(input.at..).unwrap_or_default().contains(&b'\n') {
             socket.send_all(b"+ ").await.map_err(|_| NoPayload::Gone)?;
         }
-        let line = next_line(socket, input, client, most).await.ok_or(NoPayload::Gone)?;
+        let line = next_line(socket, input, client, most, true).await.ok_or(NoPayload::Gone)?;
         if text.len() + line.len() >= most {
             return Err(NoPayload::TooBig);
         }
@@ -234,7 +248,9 @@ pub async fn answer_line(
     for (i, words) in line.commands.iter().enumerate() {
         let payload = payload.filter(|_| i == last);
         let worker = &worker.current();
-        let outcome = command(worker, socket, client, words, payload).await;
+        let Some(outcome) = told(command(worker, socket, client, words, payload), socket, out).await else {
+            return;
+        };
         if client.quit {
             return;
         }
@@ -253,6 +269,24 @@ pub async fn answer_line(
         }
         write(client, outcome, out);
     }
+}
+
+/// Awaits a command. If it has to wait itself, the answers before it are on their way meanwhile.
+/// `None`: the client is gone.
+async fn told(
+    command: impl Future<Output = Outcome>,
+    socket: Option<&Socket>,
+    out: &mut String,
+) -> Option<Outcome> {
+    let mut command = pin!(command);
+    if let Poll::Ready(outcome) = poll_fn(|cx| Poll::Ready(command.as_mut().poll(cx))).await {
+        return Some(outcome);
+    }
+    if let Some(socket) = socket.filter(|_| !out.is_empty()) {
+        socket.send_all(out.as_bytes()).await.ok()?;
+        out.clear();
+    }
+    Some(command.await)
 }
 
 /// Runs one command.

@@ -174,7 +174,7 @@ fn escaped(b: u8) -> String {
         0x1b => "\\e".into(),
         b'\\' => "\\\\".into(),
         b' '..=b'~' => char::from(b).into(),
-        _ => format!("\\x{b:02x}"),
+        _ => format!("\\x{b:02X}"),
     }
 }
 

@@ -118,7 +118,7 @@ fn one(section: &Section, peer: &Peer, at: usize, with_texts: bool, out: &mut St
     let _ = writeln!(out, "        shared tables:");
     for (id, table) in (1usize..).zip(&peer.tables) {
         let changes = section.tables.get(id - 1).map_or(0, |t| t.table.changes());
-        shared(table, id, changes, out);
+        shared(section, table, id, changes, out);
         if with_texts {
             texts(peer, out);
         } else {
@@ -127,7 +127,9 @@ fn one(section: &Section, peer: &Peer, at: usize, with_texts: bool, out: &mut St
     }
 }
 
-fn shared(table: &Table, id: usize, changes: u64, out: &mut String) {
+fn shared(section: &Section, table: &Table, id: usize, changes: u64, out: &mut String) {
+    // Peers say a table of their section by a slash alone before its name.
+    let of_section = if table.name.starts_with('/') { &*section.name } else { "" };
     let pushed = table.pushed.load(Relaxed);
     let _ = writeln!(
         out,
@@ -143,8 +145,8 @@ fn shared(table: &Table, id: usize, changes: u64, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "              table:{id:#x} id={} update={changes} localupdate={changes} refcnt=1",
-        table.name.trim_start_matches('/')
+        "              table:{id:#x} id={of_section}{} update={changes} localupdate={changes} refcnt=1",
+        table.name
     );
 }
 

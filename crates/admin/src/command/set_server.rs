@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use farm::At;
 use farm::dynamic;
@@ -15,19 +16,22 @@ use crate::cli::table::Command;
 use program::listener::Level;
 
 /// The commands of this family.
-pub const COMMANDS: &[Command] = &[Command::now(
+pub const COMMANDS: &[Command] = &[Command::later(
     &["set", "server"],
     "<bk>/<srv> [opts]",
     "change state, weight, address or health of a server",
     Level::Admin,
-    run,
+    |call| Box::pin(run(call)),
 )];
+
+/// How long the system may look for the host of `agent-addr`.
+const RESOLVING: Duration = Duration::from_secs(5);
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
 agent-send | check-addr | check-port | fqdn | health | name | ssl | state | weight";
 
 /// `set server <backend>/<server> <what> <value>...`.
-pub fn run(call: &mut Call<'_>) -> Outcome {
+async fn run(call: &mut Call<'_>) -> Outcome {
     let at = call.server_to_change()?;
     match call.arg(1) {
         "weight" => weight::set_to(call, call.arg(2)),
@@ -35,7 +39,7 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
         "health" => health(call, at),
         "agent" => agent(call, at),
         "addr" => addr(call, at),
-        "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at),
+        "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at).await,
         "check-port" | "check-addr" => check_setting(call, at),
         "fqdn" => fqdn(call, at),
         "ssl" => ssl(call, at),
@@ -50,15 +54,15 @@ fn name(call: &Call<'_>, at: At) -> Outcome {
     if new.is_empty() {
         return Err("set server <b>/<s> name requires a new name.".into());
     }
-    if server.state.admin() & model::server::admin::MAINT == 0 {
-        let text = "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint).";
-        return Err(text.into());
-    }
     if new.len() > 255 {
         return Err("Server name too long.".into());
     }
     if new.chars().any(|c| !c.is_ascii_alphanumeric() && !".:_-".contains(c)) {
         return Err("Server name contains invalid characters.".into());
+    }
+    if server.state.admin() & model::server::admin::MAINT == 0 {
+        let text = "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint).";
+        return Err(text.into());
     }
     if *server.name == *new {
         return Ok(Reply::info("Server name updated."));
@@ -133,15 +137,15 @@ fn agent(call: &Call<'_>, at: At) -> Outcome {
     Ok(Reply::Done)
 }
 
-fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
+async fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
     let what = call.arg(1);
     let server = call.config(at);
-    if server.agent.is_none() {
+    if !server.asks_agent() {
         let dot = if what == "agent-send" { "." } else { "" };
         return Err(format!("agent checks are not enabled on this server{dot}").into());
     }
     let (addr, port) = match what {
-        "agent-addr" => asked(call)?,
+        "agent-addr" => asked(call, found(call.arg(2)).await)?,
         "agent-port" => (None, Some(port(what, call.arg(2))?)),
         _ => (None, None),
     };
@@ -155,27 +159,37 @@ fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
 }
 
 fn check_setting(call: &Call<'_>, at: At) -> Outcome {
-    if call.config(at).check.is_none() {
+    let server = call.config(at);
+    if server.check.is_none() || !server.state.check_enabled.load(Relaxed) {
         return Err("health checks are not enabled on this server".into());
     }
     let (addr, port) = match call.arg(1) {
-        "check-addr" => asked(call)?,
+        "check-addr" => asked(call, None)?,
         what => (None, Some(port(what, call.arg(2))?)),
     };
-    let server = call.config(at);
     let mut probe = server.state.probe.lock();
     probe.check_addr = addr.or(probe.check_addr);
     probe.check_port = port.or(probe.check_port);
     Ok(Reply::Done)
 }
 
-/// `<address> [port <port>]`.
-fn asked(call: &Call<'_>) -> Result<(Option<IpAddr>, Option<u16>), Refusal> {
+/// The address of a host that the system knows.
+async fn found(host: &str) -> Option<IpAddr> {
+    if host.is_empty() || host.parse::<IpAddr>().is_ok() {
+        return None;
+    }
+    let host = host.to_owned();
+    let found = engine::aside::run("resolver", RESOLVING, move || rt::sys::resolve(&host)).await?;
+    found.ok()?.first().copied()
+}
+
+/// `<address> [port <port>]`; `found` is what the address means if it is a name.
+fn asked(call: &Call<'_>, found: Option<IpAddr>) -> Result<(Option<IpAddr>, Option<u16>), Refusal> {
     let (what, addr) = (call.arg(1), call.arg(2));
     if addr.is_empty() {
         return Err(format!("set server <b>/<s> {what} requires an address and optionally a port.").into());
     }
-    let ip = addr.parse().map_err(|_| Refusal::from(format!("invalid addr '{addr}'")))?;
+    let Some(ip) = addr.parse().ok().or(found) else { return Err(format!("invalid addr '{addr}'").into()) };
     let port = match (call.arg(3), call.arg(4)) {
         ("port", "") => return Err("provided port is not an integer".into()),
         ("port", text) => Some(port(what, text)?),

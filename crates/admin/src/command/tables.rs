@@ -207,7 +207,9 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
         let value = words.next().and_then(|w| w.parse::<i64>().ok());
         let value = value.ok_or("Require a valid integer value to store")?;
         let factor = if is_bytes_rate(data) { i64::from(table.settings().brates_factor) } else { 1 };
-        row.set(data, index, (value / factor) as u64);
+        if !row.set(data, index, (value / factor) as u64) {
+            return Err("index out of range in this data array".into());
+        }
     }
     Ok(Reply::Done)
 }
@@ -314,8 +316,8 @@ const LINE: u64 = 64;
 const FIRST_LINE: u64 = 64;
 
 fn by_pointer<'t>(call: &Call<'_>, table: &'t Table) -> Result<Row<'t>, Refusal> {
-    let wanted = call.arg(2).strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    let wanted = wanted.ok_or("Pointer expected (0xffff notation)")?;
+    let hex = call.arg(2).strip_prefix("0x").ok_or("Pointer expected (0xffff notation)")?;
+    let wanted = u64::from_str_radix(hex, 16).map_err(|_| "Malformed ptr.")?;
     let line = Some(wanted / LINE).filter(|line| line * LINE == wanted);
     let id = line.and_then(|line| line.checked_sub(FIRST_LINE));
     let row = id.and_then(|id| table.by_id(id, now()));

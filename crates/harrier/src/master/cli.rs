@@ -105,9 +105,9 @@ enum Then {
 impl Session {
     async fn converse(mut self, socket: Socket) {
         let most = rt::bufsize().saturating_sub(2);
-        while let Some(bytes) = self.next_line(&socket, most).await {
+        while let Some(bytes) = self.next_line(&socket, |input| input.next(most)).await {
             if bytes.len() > most {
-                let _ = socket.send_all(b"The command line is too big for the buffer size.\n").await;
+                part(&socket, b"The command line is too big for the buffer size.\n").await;
                 break;
             }
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -115,7 +115,7 @@ impl Session {
                 Then::Next | Then::SkipLine => {}
                 Then::Leave => break,
                 Then::Reload(event @ Event::Reload(_)) if self.secure => {
-                    part(&socket).await;
+                    part(&socket, NO_TALE).await;
                     self.hub.handle(event);
                     return;
                 }
@@ -201,7 +201,9 @@ impl Session {
         let on = matches!(words.get(1), Some(&"on"));
         let needs_admin =
             matches!(words.first(), Some(&("expert-mode" | "experimental-mode" | "mcli-debug-mode")));
-        if needs_admin && self.client.level < Level::Admin {
+        // Nobody gets back what he gave away.
+        let rises = matches!(words.first(), Some(&"operator")) && self.client.level < Level::Operator;
+        if rises || needs_admin && self.client.level < Level::Admin {
             let _ = socket.send_all(b"Permission denied!\n").await;
             return Some(Then::SkipLine);
         }
@@ -394,9 +396,13 @@ impl Session {
     }
 
     /// The next line; of one that is longer than `most`, so much that this can be seen.
-    async fn next_line(&mut self, socket: &Socket, most: usize) -> Option<Vec<u8>> {
+    async fn next_line(
+        &mut self,
+        socket: &Socket,
+        next: impl Fn(&mut Input) -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         loop {
-            if let Some(line) = self.input.next(most) {
+            if let Some(line) = next(&mut self.input) {
                 return Some(line);
             }
             let mut chunk = [0; 4096];
@@ -416,7 +422,7 @@ impl Session {
             if self.client.prompt {
                 socket.send_all(b"+ ").await.ok()?;
             }
-            let line = self.next_line(socket, most).await?;
+            let line = self.next_line(socket, |input| input.next_of_payload(most)).await?;
             match payload.take(&line) {
                 Gathered::More => {}
                 Gathered::Whole(text) => return Some(text),
@@ -445,9 +451,10 @@ Without argument, the prompt is switched on or off.
 /// What a client over TLS hears of a reload, whose end it can't be told: this process becomes another one.
 const NO_TALE: &[u8] = b"Reloading. How that ends can't be told over TLS, see 'show startup-logs'.\n";
 
-/// Sends the last words to a client over TLS, and waits until they are gone.
-async fn part(socket: &Socket) {
-    let _ = socket.send_all(NO_TALE).await;
+/// Sends the last words to a client, and waits until they are gone: closing in front of what was not read
+/// would reset the connection.
+async fn part(socket: &Socket, word: &[u8]) {
+    let _ = socket.send_all(word).await;
     let _ = socket.shutdown_write();
     let mut timer = Timer::at(rt::now() + Duration::from_secs(1));
     let mut rest = [0; 256];

@@ -60,6 +60,9 @@ impl Store {
             return ocsp::text(&response).map_err(|e| e.words().to_owned());
         }
         let inner = &*self.lock();
+        if name.strip_suffix(".ocsp").is_some_and(|stem| inner.names(stem)) {
+            return Ok(String::new());
+        }
         let (changing, name) = typed(name);
         let cert = inner.certs.get(name);
         let (parts, completed) = match (&inner.changing_cert, cert) {
@@ -231,6 +234,14 @@ impl Store {
 }
 
 impl Inner {
+    /// Whether a typed name is that of a certificate, or of the one that is being changed.
+    fn names(&self, name: &str) -> bool {
+        match typed(name) {
+            (true, name) => self.changing_cert.as_ref().is_some_and(|(other, _)| **other == *name),
+            (false, name) => self.certs.contains_key(name),
+        }
+    }
+
     /// Where a certificate came from, and what else was said of it.
     fn about(&self, cert: &Cert, out: &mut String) {
         let changing = &cert.sources;
