@@ -1,6 +1,7 @@
 //! How much of a body is at hand before anything of it is passed on.
 
 use rt::Buf;
+use wire::head::Head;
 use wire::http1::{Body, Scanner};
 
 use crate::stream::Stream;
@@ -25,12 +26,13 @@ pub struct Progress {
     scanner: Scanner,
     seen: usize,
     data: u64,
+    taken: usize,
 }
 
 impl Progress {
-    /// Nothing was looked at yet.
-    pub fn of(body: Body, relax: bool) -> Progress {
-        Progress { body, scanner: Scanner::new(relax), seen: 0, data: 0 }
+    /// Nothing was looked at yet. `taken`: what a buffer does not have for the body ([`taken`]).
+    pub fn of(body: Body, taken: usize, relax: bool) -> Progress {
+        Progress { body, scanner: Scanner::new(relax), seen: 0, data: 0, taken }
     }
 
     /// Looks at what has come; whether that is enough.
@@ -38,7 +40,8 @@ impl Progress {
         let Ok(whole) = self.whole(buf.map(Buf::filled).unwrap_or_default()) else {
             return Some(Waited::Malformed);
         };
-        let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(Buf::is_full);
+        let full = |buf: &Buf| buf.is_full() || self.data >= room(buf, self.taken) as u64;
+        let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(full);
         enough.then_some(Waited::Enough)
     }
 
@@ -70,15 +73,32 @@ impl Progress {
 /// Whether nothing of a request is waited for: all of it is at hand, or as much as a buffer holds.
 pub fn is_whole(stream: &Stream<'_>) -> bool {
     let buf = stream.client.buf.as_ref();
-    stream.http.body_received || progress(stream).look(buf, None).is_some()
+    stream.http.body_received || request(stream).look(buf, None).is_some()
 }
 
 /// Whether all of a request's body is at hand.
 pub fn fits(stream: &Stream<'_>) -> bool {
     let bytes = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
-    stream.http.body_received || progress(stream).whole(bytes).is_ok_and(|whole| whole)
+    stream.http.body_received || request(stream).whole(bytes).is_ok_and(|whole| whole)
 }
 
-fn progress(stream: &Stream<'_>) -> Progress {
-    Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request)
+/// The body of a request, of which nothing was looked at yet.
+pub fn request(stream: &Stream<'_>) -> Progress {
+    let http = &stream.http;
+    Progress::of(http.request_body, http.request_taken, stream.frontend().options.unsafe_request)
+}
+
+/// What a buffer does not have for a body: its head as it came, and what `tune.maxrewrite` keeps free.
+///
+/// Whoever sends on what rules see of a message (to agents of SPOE, whose frames are as long as a buffer) counts on
+/// head and body being no longer than that together. What a head takes there is measured on HAProxy.
+pub fn taken(head: &Head, maxrewrite: usize) -> usize {
+    const MESSAGE: usize = 80;
+    const FIELD: usize = 4;
+    maxrewrite + head.wire_len() + FIELD * head.len() + MESSAGE
+}
+
+/// How much of a body rules see, and wait for.
+pub fn room(buf: &Buf, taken: usize) -> usize {
+    buf.capacity().saturating_sub(taken)
 }

@@ -49,38 +49,51 @@ pub struct View<'v> {
 }
 
 /// What of a direction waits in its buffer.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Waiting<'v> {
     /// Its bytes.
     pub data: &'v [u8],
     /// The body that it begins with; `None`: the bytes as they are.
     pub body: Option<Body>,
+    /// How much of the body is shown.
+    pub most: usize,
     /// No more will come.
     pub over: bool,
 }
 
+impl Default for Waiting<'_> {
+    fn default() -> Self {
+        Waiting { data: &[], body: None, most: usize::MAX, over: false }
+    }
+}
+
 impl<'v> Waiting<'v> {
-    /// What waits in a buffer; in a full one no more will come.
-    pub fn of(buf: Option<&'v Buf>, body: Option<Body>, over: bool) -> Waiting<'v> {
-        let data = buf.map(Buf::filled).unwrap_or_default();
-        Waiting { data, body, over: over || buf.is_some_and(Buf::is_full) }
+    /// What waits in a buffer; in a full one no more will come. A body comes with what it can't have of a buffer.
+    pub fn of(buf: Option<&'v Buf>, body: Option<(Body, usize)>, over: bool) -> Waiting<'v> {
+        let Some(buf) = buf else { return Waiting { body: body.map(|b| b.0), over, ..Waiting::default() } };
+        let most = body.map_or(usize::MAX, |(_, taken)| crate::body::room(buf, taken));
+        Waiting { data: buf.filled(), body: body.map(|b| b.0), most, over: over || buf.is_full() }
     }
 
     /// The data of the message: without chunks, and without what belongs to the next message.
     fn payload(&self, arena: Option<&'v Bump>) -> Payload<'v> {
-        let (bytes, full) = (self.data, self.over);
+        let (bytes, most) = (self.data, self.most);
+        let shown = |data: &'v [u8], whole: bool| Payload {
+            data: data.get(..most).unwrap_or(data),
+            complete: self.over || whole || data.len() >= most,
+        };
         match (self.body, arena) {
             (Some(Body::None), _) => Payload { data: &[], complete: true },
             (Some(Body::Length(n)), _) => {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
-                Payload { data: &bytes[..n.min(bytes.len())], complete: full || bytes.len() >= n }
+                shown(bytes.get(..n).unwrap_or(bytes), bytes.len() >= n)
             }
             (Some(Body::Chunked), Some(arena)) => {
                 let mut data = bumpalo::collections::Vec::with_capacity_in(bytes.len(), arena);
                 let end = Scanner::new(true).data(bytes, |piece| data.extend_from_slice(piece));
-                Payload { data: data.into_bump_slice(), complete: full || end.unwrap_or(true) }
+                shown(data.into_bump_slice(), end.unwrap_or(true))
             }
-            _ => Payload { data: bytes, complete: full },
+            _ => shown(bytes, false),
         }
     }
 }

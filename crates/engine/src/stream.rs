@@ -102,6 +102,9 @@ pub struct Http {
     pub request_body: Body,
     /// The response's body.
     pub response_body: Body,
+    /// What rules don't see of a buffer with the request's body ([`crate::body::taken`]), and of the response's.
+    pub request_taken: usize,
+    pub response_taken: usize,
     /// The whole request has been received.
     pub body_received: bool,
     /// A rule of `http-after-response` failed: what is answered instead is not spoiled once more.
@@ -472,18 +475,18 @@ impl<'c> Stream<'c> {
                 // Without HTTP nobody knows the end of the data but the one who waits for it.
                 request: Waiting::of(
                     client.buf.as_ref(),
-                    txn.has_req.then_some(http.request_body),
+                    txn.has_req.then_some((http.request_body, http.request_taken)),
                     if txn.has_req { http.client_left } else { last },
                 ),
                 response: local.map_or_else(
                     || {
                         Waiting::of(
                             upstream.and_then(|u| u.buf.as_ref()),
-                            txn.has_res.then_some(http.response_body),
+                            txn.has_res.then_some((http.response_body, http.response_taken)),
                             if txn.has_res { http.response_ended } else { last },
                         )
                     },
-                    |data| Waiting { data, body: None, over: true },
+                    |data| Waiting { data, over: true, ..Waiting::default() },
                 ),
                 arena: Some(arena),
                 session: Some(&client.session),
@@ -510,12 +513,12 @@ impl<'c> Stream<'c> {
             let view = View {
                 request: Waiting::of(
                     client.buf.as_ref(),
-                    self.txn.has_req.then_some(self.http.request_body),
+                    self.txn.has_req.then_some((self.http.request_body, self.http.request_taken)),
                     true,
                 ),
                 response: Waiting::of(
                     upstream.and_then(|u| u.buf.as_ref()),
-                    self.txn.has_res.then_some(self.http.response_body),
+                    self.txn.has_res.then_some((self.http.response_body, self.http.response_taken)),
                     true,
                 ),
                 arena: Some(arena),

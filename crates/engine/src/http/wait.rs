@@ -20,7 +20,7 @@ use wire::head::Known;
 use wire::http1::{Body, ErrorKind, ParseError, Scanner, State};
 use wire::method::Version;
 
-use crate::body::{Progress, Waited};
+use crate::body::{self, Progress, Waited};
 use crate::silence;
 use crate::stream::Stream;
 
@@ -39,23 +39,23 @@ pub struct Wait {
 }
 
 /// Makes a full buffer larger, if that is wanted.
-fn grow(worker: &crate::Worker, buf: Option<&mut Buf>, wait: Wait) {
+fn grow(worker: &crate::Worker, buf: Option<&mut Buf>, taken: usize, wait: Wait) {
     if wait.large
-        && let Some(buf) = buf.filter(|b| b.is_full())
+        && let Some(buf) = buf.filter(|b| b.is_full() || b.len() >= body::room(b, taken))
     {
         buf.grow(worker.shared.program.global.tune.large_bufsize);
     }
 }
 
 fn grow_request(stream: &mut Stream<'_>, wait: Wait) {
-    grow(&stream.worker, stream.client.buf.as_mut(), wait);
+    grow(&stream.worker, stream.client.buf.as_mut(), stream.http.request_taken, wait);
 }
 
 /// Waits for the body of the request, at most as long as `wait` says in all and for the client's timeout
 /// between two pieces.
 pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
-    let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
+    let mut progress = body::request(stream);
     if stream.http.client_left || stream.http.body_received {
         return Waited::Enough;
     }
@@ -136,13 +136,14 @@ pub async fn invite_in_place(stream: &mut Stream<'_>) {
 /// between two pieces.
 pub async fn response(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
-    let mut progress = Progress::of(stream.http.response_body, stream.backend().options.unsafe_response);
+    let (taken, relax) = (stream.http.response_taken, stream.backend().options.unsafe_response);
+    let mut progress = Progress::of(stream.http.response_body, taken, relax);
     let limit = stream.server_limit();
     let deadline = time.map(|t| rt::now() + t);
     stream.server_timer.set(next_deadline(deadline, limit));
     poll_fn(|cx| {
         loop {
-            grow(&stream.worker, stream.upstream.as_mut().and_then(|u| u.buf.as_mut()), wait);
+            grow(&stream.worker, stream.upstream.as_mut().and_then(|u| u.buf.as_mut()), taken, wait);
             let buf = stream.upstream.as_ref().and_then(|u| u.buf.as_ref());
             if let Some(done) = progress.look(buf, at_least) {
                 return Poll::Ready(done);
@@ -201,7 +202,7 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
         Ok(n) if n > 0 => return true,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::OutOfMemory) => {}
         // Who closes its side behind a request that is whole may be waiting for the answer.
-        Ok(_) => stream.http.client_left |= !crate::body::is_whole(stream),
+        Ok(_) => stream.http.client_left |= !body::is_whole(stream),
         Err(_) => stream.http.client_left = true,
     }
     false
@@ -298,7 +299,7 @@ pub async fn left(stream: &mut Stream<'_>) -> bool {
     if stream.http.client_left || stream.http.body_received {
         return stream.http.client_left;
     }
-    let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
+    let mut progress = body::request(stream);
     stream.client.timer.set_after(stream.client_limit());
     while progress.look(stream.client.buf.as_ref(), None).is_none() {
         if !matches!(stream.receive().await, Ok(n) if n > 0) {

@@ -57,7 +57,7 @@ impl Above for ToWorker {
         let Seen { conn, txn, answer, socket } = seen;
         with_worker(|w| {
             w.with_arena(|arena| {
-                let response = Waiting { data: answer, body: None, over: true };
+                let response = Waiting { data: answer, over: true, ..Waiting::default() };
                 let view = View { response, upstream: socket, ..View::of_txn(w, conn, txn) };
                 f(&Env { conn, txn, live: &view, arena, side: Side::Response, last: true });
             });
