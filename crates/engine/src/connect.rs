@@ -89,6 +89,12 @@ impl Attempt {
 }
 
 impl Failed {
+    /// What is logged: cause and phase.
+    pub fn reason(&self) -> (Cause, Phase) {
+        let (cause, phase, _) = self.explain();
+        (cause, phase)
+    }
+
     /// What is logged and answered: cause, phase, status.
     pub fn explain(&self) -> (Cause, Phase, u16) {
         match self {

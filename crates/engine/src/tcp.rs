@@ -148,25 +148,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     }
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
-        let (mut cause, mut phase, _) = failed.explain();
-        if let Some(killed) = stream.client.session.kill.get() {
-            (cause, phase) = (killed, Phase::Connect);
-        }
-        // What the client said counts though nobody took it.
-        let _ = look(stream);
-        // `option dontlognull` is silent about a client that said nothing, whatever kept it from a server.
-        stream.txn.null = !stream.client.has_input();
-        let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
-        if cause == Cause::ClientAbort && broken {
-            // A connection that broke ends the stream wherever it is; so does the wait in a queue only that
-            // way.
-            count_abort(stream, cause);
-            stream.end(cause, Phase::Data);
-        }
-        // Who had left without a word before has broken nothing off.
-        if !matches!(failed, connect::Failed::Connect(connect::Attempt::Left)) || stream.client.has_input() {
-            stream.end(cause, phase);
-        }
+        unreached(stream, &failed);
         return Outcome::Cut;
     }
     debug::reached(stream);
@@ -181,6 +163,29 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
     crate::http::early::note_server(stream);
     Outcome::Over
+}
+
+/// No server was reached.
+fn unreached(stream: &mut Stream<'_>, failed: &connect::Failed) {
+    let (cause, phase) = match stream.client.session.kill.get() {
+        Some(killed) => (killed, Phase::Connect),
+        None => failed.reason(),
+    };
+    // What the client said counts though nobody took it.
+    let _ = look(stream);
+    // `option dontlognull` is silent about a client that said nothing, whatever kept it from a server.
+    stream.txn.null = !stream.client.has_input();
+    let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
+    if cause == Cause::ClientAbort && broken {
+        // A connection that broke ends the stream wherever it is; so does the wait in a queue only that
+        // way.
+        count_abort(stream, cause);
+        stream.end(cause, Phase::Data);
+    }
+    // Who had left without a word before has broken nothing off.
+    if !matches!(failed, connect::Failed::Connect(connect::Attempt::Left)) || stream.client.has_input() {
+        stream.end(cause, phase);
+    }
 }
 
 /// Lets a service serve the stream, as a server would.

@@ -112,8 +112,8 @@ pub fn limit(worker: &FarmWorker, backend: u32, server: u32) -> u32 {
     limits.now(proxy.state.back.current.load(Relaxed), proxy.fullconn, ramp(&config, rt::now()))
 }
 
-/// Whether a server has no place, so that the balancing looks for another. What `minconn` gives it as the load
-/// grows is for those who wait already, be it for this server or for any.
+/// Whether a server has no place, so that the balancing looks for another. What `minconn` gives it as the
+/// load grows is for those who wait already, be it for this server or for any.
 pub fn is_full(worker: &FarmWorker, backend: u32, server: usize) -> bool {
     let Ok(index) = u32::try_from(server) else { return true };
     let limit = limit(worker, backend, index);

@@ -340,7 +340,7 @@ impl<'w> Changes<'w> {
         let op = match why {
             Why::Tracked(tracked) => self.server(tracked).state.op(),
             _ if agent_says_down || initially_down => Op::Stopped,
-            _ if server.slowstart.is_some() => Op::Starting,
+            _ if server.slowstart.is_some() && !state.initially_up.load(Relaxed) => Op::Starting,
             _ => Op::Running,
         };
         state.set_op(op, self.now);

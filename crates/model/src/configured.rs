@@ -73,6 +73,8 @@ pub struct Configured {
     pub initial_health: i64,
     /// Down at the start.
     pub initially_down: bool,
+    /// `init-state up` and `fully-up`.
+    pub initially_up: bool,
     /// It is not spoken to by TLS.
     pub plain: bool,
     /// TLS was refused (`no-ssl`).

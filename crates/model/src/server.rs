@@ -137,6 +137,8 @@ pub struct Server {
     pub initial_health: AtomicI64,
     /// Whether it is down then, be it checked or not.
     pub initially_down: AtomicBool,
+    /// Whether it is said to be up then: there is no slow start.
+    pub initially_up: AtomicBool,
     /// Health by its agent: 0 down, 1 up.
     pub agent_health: AtomicI64,
     /// Errors in a row that `observe` saw.
@@ -247,6 +249,7 @@ impl Server {
             health: AtomicI64::new(0),
             initial_health: AtomicI64::new(0),
             initially_down: AtomicBool::new(false),
+            initially_up: AtomicBool::new(false),
             agent_health: AtomicI64::new(1),
             consecutive_errors: AtomicU32::new(0),
             failed_checks: AtomicU64::new(0),
@@ -416,6 +419,7 @@ impl Server {
         }
         self.initial_health.store(new.initial_health, Relaxed);
         self.initially_down.store(new.initially_down, Relaxed);
+        self.initially_up.store(new.initially_up, Relaxed);
         self.configure_checks(&was, &new, now);
         if was.disabled != new.disabled {
             self.configure_maintenance(new.disabled, now);

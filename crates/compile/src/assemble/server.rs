@@ -123,6 +123,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     let health = if unproved(server) || found.unresolved { 0 } else { said.initial_health };
     state.health.store(health, Relaxed);
     state.initial_health.store(said.initial_health, Relaxed);
+    *state.initially_up.get_mut() = said.initially_up;
     if said.initially_down {
         *state.initially_down.get_mut() = true;
         state.set_op(Op::Stopped, Mono::ZERO);
@@ -197,6 +198,7 @@ fn configured(server: &ServerDraft, found: &Found) -> Configured {
         // Where nothing will ever prove it, it stays so.
         initial_health: if unproved(server) && !server.check { 0 } else { health },
         initially_down: health < rise,
+        initially_up: matches!(server.init_state, InitState::Up | InitState::FullyUp),
         plain: !server.tls.on,
         refuses_tls: server.tls.refused,
     }
