@@ -186,12 +186,16 @@ fn count_behind(stream: &Stream<'_>, class: Option<usize>) {
     let Some(place) = &stream.place else { return };
     let state = &place.config().state;
     let s = state.counters.of(worker);
-    let times = durations(txn);
-    state.times.add(times);
-    back.state.back.times.add(times);
-    for (i, t) in times.iter().enumerate() {
-        s.max_times[i].max(u64::from(*t));
-        b.max_times[i].max(u64::from(*t));
+    // What a request of HTTP took that got no response says nothing of the server, as in HAProxy.
+    let http = class.is_some() || txn.has_req;
+    if !http || txn.times.response.is_some() {
+        let times = durations(txn);
+        state.times.add(times);
+        back.state.back.times.add(times);
+        for (i, t) in times.iter().enumerate() {
+            s.max_times[i].max(u64::from(*t));
+            b.max_times[i].max(u64::from(*t));
+        }
     }
     if place.is_served() {
         state.touch(rt::wall());
