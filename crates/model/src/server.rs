@@ -569,7 +569,7 @@ mod tests {
         for _ in 0..20_000 {
             a.add([0, 5, 10, 20]);
         }
-        let got = a.get();
+        let got = a.get(None);
         assert_eq!(got[0], 0);
         assert!((4..=6).contains(&got[1]) && (19..=21).contains(&got[3]), "{got:?}");
     }
@@ -580,8 +580,8 @@ mod tests {
         for total in [40, 50] {
             averages.add([0, 1, 39, total]);
         }
-        assert_eq!(averages.get(), [0, 1, 39, 45]);
+        assert_eq!(averages.get(None), [0, 1, 39, 45]);
         (0..5 * Averages::WINDOW).for_each(|_| averages.add([0, 0, 7, 9]));
-        assert_eq!(averages.get(), [0, 0, 7, 9]);
+        assert_eq!(averages.get(None), [0, 0, 7, 9]);
     }
 }
