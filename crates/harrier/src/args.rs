@@ -43,8 +43,8 @@ pub struct Args {
     pub terminate: Vec<i32>,
     /// `-x`.
     pub sockets_from: Option<PathBuf>,
-    /// `-dC` with its key, 0 for plain text.
-    pub dump: Option<u32>,
+    /// `-dC` with its key, 0 for plain text, and whether lines are numbered.
+    pub dump: Option<(u32, bool)>,
     /// `-dK` with its classes.
     pub keywords: Option<String>,
     /// `-dW`.
@@ -196,7 +196,10 @@ fn flag(args: &mut Args, word: &str) -> bool {
         w if w.starts_with("-dA") => args.archive = Some(w[3..].into()),
         "-4" => args.ipv4_only = true,
         w if w.starts_with("-dC") => {
-            args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
+            let key = w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0);
+            args.dump = Some((key, w[3..].split(',').any(|word| word == "line")));
+            // Whoever looks at a configuration does not want it to run.
+            args.check = true;
         }
         w if w.starts_with("-dt") && w.len() > 3 => args.traces = Some(w[3..].to_owned()),
         w if w.starts_with("-v") => args.version = Some(Version::Plain),
@@ -304,7 +307,8 @@ mod tests {
         assert!(a.daemon && !a.check);
         let a = of("-c -V -f x -- y z").unwrap();
         assert!(a.check && a.verbose && a.files.len() == 3);
-        assert_eq!(of("-dC12345 -f x").unwrap().dump, Some(12345));
+        assert_eq!(of("-dC12345 -f x").unwrap().dump, Some((12345, false)));
+        assert_eq!(of("-dC,line -f x").unwrap().dump, Some((0, true)));
         assert_eq!(of("-dKall -q -c -f x").unwrap().keywords.as_deref(), Some("all"));
     }
 

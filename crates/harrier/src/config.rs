@@ -68,8 +68,8 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     }
     let answers = Answers::of(args);
     let grammar = || Grammar { sections: syntax::SECTION_WORDS, facts: &answers };
-    if let Some(key) = args.dump {
-        say::output(&syntax::dump(files.clone(), environment(args), grammar(), key));
+    if let Some(how) = args.dump.filter(|_| !args.quiet) {
+        say::output(&syntax::dump(files.clone(), environment(args), grammar(), how));
     }
     let mut reading = syntax::read(files, environment(args), grammar());
     let mut registry = crate::extensions::registry();

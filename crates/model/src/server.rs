@@ -211,10 +211,16 @@ impl Averages {
         }
     }
 
-    /// The four averages in ms.
-    pub fn get(&self) -> [u32; 4] {
-        let count = self.count.load(Relaxed).max(1);
+    /// The four averages in ms, over as many requests as were taken in, or `of` so many: those that got no
+    /// response are among them and took no time, as in HAProxy.
+    pub fn get(&self, of: Option<u64>) -> [u32; 4] {
+        let count = of.map_or_else(|| self.count.load(Relaxed), |of| of.min(Self::WINDOW)).max(1);
         std::array::from_fn(|i| u32::try_from(self.sums[i].load(Relaxed).div_ceil(count)).unwrap_or(u32::MAX))
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&self) {
+        self.sums.iter().chain([&self.count]).for_each(|figure| figure.store(0, Relaxed));
     }
 }
 
@@ -499,6 +505,18 @@ mod tests {
     }
 
     #[test]
+    fn averages_are_over_those_that_were_taken_in_or_over_so_many() {
+        let averages = Averages::default();
+        averages.add([0, 0, 200, 210]);
+        averages.add([0, 0, 100, 110]);
+        assert_eq!(averages.get(None), [0, 0, 150, 160]);
+        assert_eq!(averages.get(Some(4)), [0, 0, 75, 80]);
+        assert_eq!(averages.get(Some(1 << 40)), [0, 0, 1, 1]);
+        averages.clear();
+        assert_eq!(averages.get(Some(0)), [0; 4]);
+    }
+
+    #[test]
     fn downtime_counts_only_the_time_down() {
         let s = Server::new("b", "s", 1, 1);
         s.set_op(Op::Stopped, at(1000));
@@ -551,7 +569,7 @@ mod tests {
         for _ in 0..20_000 {
             a.add([0, 5, 10, 20]);
         }
-        let got = a.get();
+        let got = a.get(None);
         assert_eq!(got[0], 0);
         assert!((4..=6).contains(&got[1]) && (19..=21).contains(&got[3]), "{got:?}");
     }
@@ -562,8 +580,8 @@ mod tests {
         for total in [40, 50] {
             averages.add([0, 1, 39, total]);
         }
-        assert_eq!(averages.get(), [0, 1, 39, 45]);
+        assert_eq!(averages.get(None), [0, 1, 39, 45]);
         (0..5 * Averages::WINDOW).for_each(|_| averages.add([0, 0, 7, 9]));
-        assert_eq!(averages.get(), [0, 0, 7, 9]);
+        assert_eq!(averages.get(None), [0, 0, 7, 9]);
     }
 }

@@ -14,6 +14,8 @@ use base::hash::xxh32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dump {
     key: u32,
+    /// The number of the last line, if lines are numbered.
+    number: Option<u32>,
     text: String,
 }
 
@@ -50,8 +52,13 @@ const RULES: &[(&str, Option<&str>, &[Show])] = &[
 ];
 
 impl Dump {
-    pub(crate) fn new(key: u32) -> Self {
-        Dump { key, text: String::new() }
+    pub(crate) fn new(key: u32, numbered: bool) -> Self {
+        Dump { key, number: numbered.then_some(0), text: String::new() }
+    }
+
+    /// Another file begins.
+    pub(crate) fn begin_file(&mut self) {
+        self.number = self.number.map(|_| 0);
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -60,6 +67,10 @@ impl Dump {
 
     /// Adds a line.
     pub(crate) fn line(&mut self, words: &[Word], opens_section: bool) {
+        if let Some(number) = &mut self.number {
+            *number = number.saturating_add(1);
+            self.text.push_str(&format!("{number}\t"));
+        }
         if !opens_section {
             self.text.push('\t');
         }
@@ -158,7 +169,7 @@ mod tests {
 
     fn dumped(text: &str, key: u32) -> String {
         let grammar = Grammar { sections: SECTION_WORDS, facts: &Build };
-        dump(vec![Source::new("t.cfg", text.into())], Environment::new(), grammar, key)
+        dump(vec![Source::new("t.cfg", text.into())], Environment::new(), grammar, (key, false))
     }
 
     #[test]

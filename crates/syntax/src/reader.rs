@@ -65,14 +65,20 @@ pub fn read(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>) 
     Reading { tree, sources, environment, diagnostics }
 }
 
-/// The text of `-dC`: all lines as they were understood, anonymised unless `key` is zero.
-pub fn dump(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>, key: u32) -> String {
+/// The text of `-dC`: all lines as they were understood, anonymised unless `key` is zero, and with their
+/// numbers if they shall be.
+pub fn dump(
+    files: Vec<Source>,
+    environment: Environment,
+    grammar: Grammar<'_>,
+    (key, numbered): (u32, bool),
+) -> String {
     let mut sources = Sources::default();
     for file in files {
         sources.add(file);
     }
     let mut reader = Reader::new(grammar, &sources, environment);
-    reader.dump = Some(Dump::new(key));
+    reader.dump = Some(Dump::new(key, numbered));
     reader.finish().dump.unwrap_or_default().into_text()
 }
 
@@ -120,6 +126,9 @@ impl<'r> Reader<'r> {
         let sources = self.sources;
         for (number, source) in sources.iter().enumerate() {
             self.open = false;
+            if let Some(dump) = &mut self.dump {
+                dump.begin_file();
+            }
             let file = FileId(u32::try_from(number).unwrap_or(u32::MAX));
             self.read_file(file, source);
             self.end_blocks(file, source);

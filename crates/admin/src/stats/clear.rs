@@ -50,6 +50,7 @@ fn clear_back(back: &Back, all: bool) {
     if !all {
         return;
     }
+    back.times.clear();
     back.went_down.store(0, Relaxed);
     back.last_session.store(0, Relaxed);
 }
@@ -69,6 +70,7 @@ pub fn clear_server(server: &Server, all: bool) {
     if !all {
         return;
     }
+    server.times.clear();
     server.failed_checks.store(0, Relaxed);
     server.went_down.store(0, Relaxed);
     server.last_session.store(0, Relaxed);

@@ -239,9 +239,13 @@ impl<'r> Row<'r> {
 
     /// An average time: 0 queue, 1 connect, 2 response, 3 total.
     pub fn average(&self, which: usize) -> Value {
+        let of = |requests: u64| Some(requests).filter(|_| self.http());
         match (self.kind, self.server) {
-            (Kind::Backend, _) => self.proxy.state.back.times.get()[which].into(),
-            (_, Some(s)) => s.state.times.get()[which].into(),
+            (Kind::Backend, _) => {
+                let back = &self.proxy.state.back;
+                back.times.get(of(back.counters.sum(|c| &c.requests)))[which].into()
+            }
+            (_, Some(s)) => s.state.times.get(of(s.state.counters.sum(|c| &c.requests)))[which].into(),
             _ => Value::None,
         }
     }

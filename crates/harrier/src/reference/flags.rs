@@ -34,8 +34,8 @@ pub const FLAGS: &[Flag] = &[
     flag("-dA", "<file>", "Write an archive (tar) of the program and the libraries that it uses."),
     flag(
         "-dC",
-        "[key]",
-        "Print the configuration as it was read; with a key, names and addresses are hashed.",
+        "[[<key>],line]",
+        "Print the configuration as it was read, and check it; with a key, names and addresses are hashed, with 'line' lines are numbered.",
     ),
     flag("-dc", "", "Print the processors that each thread runs on."),
     flag("-dD", "", "Also tell what is only doubtful about the configuration."),
