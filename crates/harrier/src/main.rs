@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
     if args.traces.as_deref() == Some("help") {
         say::output(TRACES_HELP);
-        return ExitCode::from(1);
+        return ExitCode::SUCCESS;
     }
     if let Some(words) = &args.traces
         && let Err(why) = model::trace::command::of_command_line(&mut model::trace::all_settings(), words)
