@@ -1,9 +1,9 @@
 //! How much of a body is at hand before anything of it is passed on.
 
 use rt::Buf;
-use wire::head::Head;
 use wire::http1::{Body, Scanner};
 
+use crate::room;
 use crate::stream::Stream;
 
 /// How a wait ended.
@@ -30,7 +30,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing was looked at yet. `taken`: what a buffer does not have for the body ([`taken`]).
+    /// Nothing was looked at yet. `taken`: what a buffer does not have for the body ([`room::taken`]).
     pub fn of(body: Body, taken: usize, relax: bool) -> Progress {
         Progress { body, scanner: Scanner::new(relax), seen: 0, data: 0, taken }
     }
@@ -40,7 +40,7 @@ impl Progress {
         let Ok(whole) = self.whole(buf.map(Buf::filled).unwrap_or_default()) else {
             return Some(Waited::Malformed);
         };
-        let full = |buf: &Buf| buf.is_full() || self.data >= room(buf, self.taken) as u64;
+        let full = |buf: &Buf| buf.is_full() || self.data >= room::of(buf, self.taken) as u64;
         let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(full);
         enough.then_some(Waited::Enough)
     }
@@ -86,19 +86,4 @@ pub fn fits(stream: &Stream<'_>) -> bool {
 pub fn request(stream: &Stream<'_>) -> Progress {
     let http = &stream.http;
     Progress::of(http.request_body, http.request_taken, stream.frontend().options.unsafe_request)
-}
-
-/// What a buffer does not have for a body: its head as it came, and what `tune.maxrewrite` keeps free.
-///
-/// Whoever sends on what rules see of a message (to agents of SPOE, whose frames are as long as a buffer) counts on
-/// head and body being no longer than that together. What a head takes there is measured on HAProxy.
-pub fn taken(head: &Head, maxrewrite: usize) -> usize {
-    const MESSAGE: usize = 80;
-    const FIELD: usize = 4;
-    maxrewrite + head.wire_len() + FIELD * head.len() + MESSAGE
-}
-
-/// How much of a body rules see, and wait for.
-pub fn room(buf: &Buf, taken: usize) -> usize {
-    buf.capacity().saturating_sub(taken)
 }

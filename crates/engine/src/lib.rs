@@ -24,6 +24,7 @@ mod own;
 pub mod process_vars;
 pub mod profile;
 mod remembered;
+mod room;
 mod ruling;
 pub mod sessions;
 pub mod sinks;

@@ -68,10 +68,10 @@ impl Default for Waiting<'_> {
 }
 
 impl<'v> Waiting<'v> {
-    /// What waits in a buffer; in a full one no more will come. A body comes with what it can't have of a buffer.
+    /// What waits in a buffer; in a full one no more will come. With a body comes what it can't have of it.
     pub fn of(buf: Option<&'v Buf>, body: Option<(Body, usize)>, over: bool) -> Waiting<'v> {
         let Some(buf) = buf else { return Waiting { body: body.map(|b| b.0), over, ..Waiting::default() } };
-        let most = body.map_or(usize::MAX, |(_, taken)| crate::body::room(buf, taken));
+        let most = body.map_or(usize::MAX, |(_, taken)| crate::room::of(buf, taken));
         Waiting { data: buf.filled(), body: body.map(|b| b.0), most, over: over || buf.is_full() }
     }
 

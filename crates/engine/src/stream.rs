@@ -102,7 +102,7 @@ pub struct Http {
     pub request_body: Body,
     /// The response's body.
     pub response_body: Body,
-    /// What rules don't see of a buffer with the request's body ([`crate::body::taken`]), and of the response's.
+    /// What a buffer does not have for the request's body ([`crate::room::taken`]), and for the response's.
     pub request_taken: usize,
     pub response_taken: usize,
     /// The whole request has been received.

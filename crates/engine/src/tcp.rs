@@ -113,13 +113,10 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         Verdict::Stop => return Outcome::Cut,
         Verdict::Switch(h2) => return may_upgrade(stream, h2),
     }
-    if stream.service.is_some() {
-        return served(stream, front).await;
-    }
-    if !front.switching.is_empty() {
-        crate::http::peek(stream);
-    }
-    let Some(backend) = choose::backend(stream) else {
+    let Some(backend) = chosen(stream, front) else {
+        if stream.service.is_some() {
+            return served(stream, front).await;
+        }
         stream.txn.null = !stream.client.has_input();
         stream.end(Cause::ServerAbort, Phase::Connect);
         return Outcome::Cut;
@@ -178,6 +175,17 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
     crate::http::early::note_server(stream);
     Outcome::Over
+}
+
+/// The backend of the stream. A service takes the place of a server, not that of the backend, whose rules
+/// have a say, too; one of HTTP has no use for it.
+fn chosen(stream: &mut Stream<'_>, front: &Proxy) -> Option<u32> {
+    if !front.switching.is_empty() {
+        crate::http::peek(stream);
+    }
+    let backend = choose::backend(stream)?;
+    let speaks = stream.service.is_none() || stream.worker.shared.program.proxy(backend).mode == Mode::Tcp;
+    speaks.then_some(backend)
 }
 
 /// Lets a service serve the stream, as a server would.

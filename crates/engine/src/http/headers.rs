@@ -343,7 +343,7 @@ pub fn note_request(stream: &mut Stream<'_>) {
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
     let maxrewrite = stream.worker.shared.program.global.tune.maxrewrite;
-    stream.http.request_taken = crate::body::taken(&stream.txn.req, maxrewrite);
+    stream.http.request_taken = crate::room::taken(&stream.txn.req, maxrewrite);
     let relax = stream.frontend().options.unsafe_request;
     stream.upload = link::pump::Half::new(link::pump::Framing::of(body, relax));
     stream.upload.multiplexed = stream.client.part.is_some();

@@ -21,6 +21,7 @@ use wire::http1::{Body, ErrorKind, ParseError, Scanner, State};
 use wire::method::Version;
 
 use crate::body::{self, Progress, Waited};
+use crate::room;
 use crate::silence;
 use crate::stream::Stream;
 
@@ -41,7 +42,7 @@ pub struct Wait {
 /// Makes a full buffer larger, if that is wanted.
 fn grow(worker: &crate::Worker, buf: Option<&mut Buf>, taken: usize, wait: Wait) {
     if wait.large
-        && let Some(buf) = buf.filter(|b| b.is_full() || b.len() >= body::room(b, taken))
+        && let Some(buf) = buf.filter(|b| b.is_full() || b.len() >= room::of(b, taken))
     {
         buf.grow(worker.shared.program.global.tune.large_bufsize);
     }
