@@ -185,8 +185,8 @@ fn unreached(stream: &mut Stream<'_>, failed: &connect::Failed) {
     }
 }
 
-/// The backend of the stream. A service takes the place of a server, not that of the backend, whose rules have
-/// a say, too; one of HTTP has no use for it.
+/// The backend of the stream. A service takes the place of a server, not that of the backend, whose rules
+/// have a say, too; one of HTTP has no use for it.
 fn chosen(stream: &mut Stream<'_>, front: &Proxy) -> Option<u32> {
     if !front.switching.is_empty() {
         crate::http::peek(stream);
