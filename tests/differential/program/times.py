@@ -145,7 +145,11 @@ def turned(first, second, case):
     serves_in_turn = any(line.split()[:2] == ["balance", "roundrobin"] for line in case["config"])
     back = lambda op: op[0] == "stream" and op[-1] == "rst8"
     changed = min((at + 1 for at, ops in enumerate(case["steps"]) if any(serves_in_turn and weighs(op) or back(op) for op in ops)), default=1 << 30)
+    numbers = lambda side, key: [re.sub(r"stream \d+ ", "stream N ", line) for line in side[key]]
     for key in sorted({*first} & {*second}):
+        # Or the connection to a server of HTTP/2 has carried it, or not.
+        if key[1].startswith("origin ") and key[0] > changed and first[key] != second[key] and numbers(first, key) == numbers(second, key):
+            return key[0]
         lines = [[SERVED.sub(r"\1SERVER", line) for line in side[key]] for side in (first, second)]
         if key[1] == "log" and key[0] > changed and first[key] != second[key] and lines[0] == lines[1]:
             return key[0]
