@@ -102,8 +102,9 @@ pub struct Http {
     pub request_body: Body,
     /// The response's body.
     pub response_body: Body,
-    /// What a buffer does not have for the request's body ([`crate::room::taken`]), and for the response's.
+    /// What a buffer does not have for the request's body ([`crate::room::taken`]).
     pub request_taken: usize,
+    /// The same for the response's.
     pub response_taken: usize,
     /// The whole request has been received.
     pub body_received: bool,

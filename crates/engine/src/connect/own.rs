@@ -26,7 +26,7 @@ pub fn park(stream: &mut Stream<'_>) {
         let backend = stream.backend_index();
         let stay = worker.shared.farm.stay(backend, server);
         let state = server.map(|server| worker.shared.program.server(backend, server));
-        if state.as_ref().is_some_and(|server| server.state.admin() & admin::MAINT != 0) {
+        if state.as_ref().is_some_and(|server| is_laid_up(&server.state)) {
             // Nobody meets that server again.
             return stream.part(Some(idle.socket));
         }
@@ -44,7 +44,7 @@ pub fn park(stream: &mut Stream<'_>) {
     let config = &*worker.shared.program.server(backend, server);
     // `max-reuse` counts streams of HTTP/2; a connection of HTTP/1 serves as long as it is kept, as HAProxy's
     // do.
-    let leads_there = config.state.moves() == up.fit.moves && config.state.admin() & admin::MAINT == 0;
+    let leads_there = config.state.moves() == up.fit.moves && !is_laid_up(&config.state);
     let refused = if config.pool_max_conn != 0 && leads_there {
         let shared = worker.shared.program.global.tune.shared_pool;
         let ways = worker.shared.farm.backend(backend);
@@ -55,6 +55,11 @@ pub fn park(stream: &mut Stream<'_>) {
         Some(idle)
     };
     stream.part(refused.map(|idle| idle.socket));
+}
+
+/// Whether a server is in maintenance: no connection to it rests.
+fn is_laid_up(server: &model::Server) -> bool {
+    server.admin() & admin::MAINT != 0
 }
 
 /// NTLM and Negotiate authenticate the connection, not the request: it then belongs to one client.
