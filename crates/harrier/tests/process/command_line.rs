@@ -156,8 +156,11 @@ fn lists_come_with_a_check() {
     assert!(list("-dKhelp").ends_with("\nsvc: service names\n"));
     assert!(list("-dKcnv").contains("base64"));
     assert_eq!(list("-dKsvc"), "# List of registered service names:\nprometheus-exporter\n");
-    assert!(list("-dC").contains("listen f \n\tbind 127.0.0.1:1 \n"));
-    assert!(!list("-dC1234").contains("listen f"));
+    // The configuration is told to whoever did not ask for silence.
+    let dump = |word: &str| stdout(&run(&[word, "-f", &good]));
+    assert!(dump("-dC").contains("listen f \n\tbind 127.0.0.1:1 \n"));
+    assert!(!dump("-dC1234").contains("listen f") && !dump("-dC1234").is_empty());
+    assert_eq!(list("-dC"), "");
     assert!(list("-dL").starts_with("List of loaded object files:\n/"));
 }
 
