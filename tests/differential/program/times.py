@@ -332,7 +332,8 @@ NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
 
 def turned_away(case, *sides):
     """Without what is a race where a rule ends a session that has just begun: whether its server has been sent the client's first bytes by
-    then (`tcp-response content reject` and `close`), and whether the client that it drops has (`tcp-request session reject`)."""
+    then (`tcp-response content reject` and `close`) and whether the client has had the end of its handshake, and whether the client that it
+    drops has (`tcp-request session reject`)."""
     late = any(re.match(r"\s+tcp-response content (reject|close|silent-drop)\b", line) for line in case["config"])
     # Who has sent nothing yet that went on has no line with `dontlognull`.
     null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
@@ -348,6 +349,9 @@ def turned_away(case, *sides):
         for key in list(side):
             if key[0] in ended and key[1].startswith("origin "):
                 side[key] = [line for line in side[key] if not re.match(r"\| |\((closed|reset|ended)\)$", line) or line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
+            elif key[0] in ended and key[1].startswith("client ") and all(re.match(r"TLS |\((closed|reset|ended)\)$", line) for line in side[key]):
+                # Nor whether such a client has read the end of its handshake when its connection is closed or reset.
+                side[key] = ["(ended)"]
             elif key[0] in ended and key[1] == "log" and null:
                 side[key] = [line for line in side[key] if not TURNED_AWAY.search(line)]
             elif key[0] in early and key[1].startswith("client "):
