@@ -366,3 +366,12 @@ def refused_by_half(case, *sides):
         return 1 << 30
     ends = lambda side, step: sorted(key[1] for key, lines in side.items() if key[0] == step and key[1].startswith("origin ") and "(ended)" in lines)
     return min((step + 1 for step in in_pieces(case) if ends(sides[0], step) != ends(sides[1], step)), default=1 << 30)
+
+
+def retried_by_half(case, *sides):
+    """The step in which a response that came in pieces was tried again: one program alone had all of it, and sends the request once more on
+    the same connection."""
+    if not any(re.match(r"\s+retry-on .*(all-retryable-errors|\b[45]\d\d\b)", line) for line in case["config"]):
+        return 1 << 30
+    lines = lambda side, step: {key[1] for key in side if key[0] == step and key[1].startswith("origin ")}
+    return min((step for step in in_pieces(case) if lines(sides[0], step) != lines(sides[1], step)), default=1 << 30)
