@@ -22,9 +22,15 @@ fn client(data: &[u8], step: usize, most: usize) {
     let (mut payload, mut taken) = (None::<Payload>, 0);
     for piece in data.chunks(step) {
         input.push(piece);
-        while let Some(line) = input.next(most) {
+        loop {
+            let within = payload.is_some();
+            let next = if within { input.next_of_payload(most) } else { input.next(most) };
+            let Some(line) = next else { break };
             taken += line.len();
-            assert!(taken <= data.len() && !line.contains(&b'\n') || line.len() > most);
+            // A backslash takes the meaning from the end of a line of commands, not from that of a payload's.
+            let whole = |at: usize| !within && at > 0 && line.get(at - 1) == Some(&b'\\');
+            let ends = line.iter().enumerate().all(|(at, byte)| *byte != b'\n' || whole(at));
+            assert!(taken <= data.len() && ends || line.len() > most);
             if line.len() > most {
                 // The connection ends.
                 return;
