@@ -25,9 +25,8 @@ import ports
 
 AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agents", "spoa.py")
 CLIENTS = 12
-# `timeout processing`, and what a request may take beside it on a busy machine (5.1 s have been seen). Whoever hangs is given up by
-# `timeout client` only, which is later than both.
-PROCESSING, SLACK = 0.4, 8.0
+# `timeout processing`, and what a request may take beside it on a busy machine.
+PROCESSING, SLACK = 0.4, 3.0
 
 passed = failed = 0
 
@@ -157,11 +156,9 @@ def play(program, goes_on, seconds, rng):
             time.sleep(0.5)
             with load.lock:
                 before = load.counts["said"]
-            after, until = before, time.monotonic() + SLACK
-            while after <= before and time.monotonic() < until:
-                time.sleep(0.1)
-                with load.lock:
-                    after = load.counts["said"]
+            time.sleep(0.7)
+            with load.lock:
+                after = load.counts["said"]
             hung = load.end()
             check(f"{name}: every request was answered", not hung and not load.odd, (hung, load.odd[:3]))
             check(f"{name}: in time", load.slowest < PROCESSING + SLACK, load.slowest)
