@@ -16,7 +16,7 @@ use base::netns::Namespace;
 
 use crate::addr::Addr;
 use crate::netns;
-use crate::sockopt::{Keepalive, set_int, set_md5sig, set_transparent};
+use crate::sockopt::{Keepalive, limit_unsent, set_int, set_md5sig, set_transparent};
 
 /// How to listen.
 #[derive(Clone, Debug)]
@@ -350,7 +350,7 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
         socket.set_send_buffer_size(size)?;
     }
     if let Some(size) = options.unsent {
-        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32))?;
+        tcp(limit_unsent(fd, size))?;
     }
     Ok(())
 }

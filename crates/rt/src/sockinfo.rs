@@ -4,7 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use crate::socket::Socket;
-use crate::sockopt::get_raw;
+use crate::sockopt::{get_raw, limit_unsent};
+
+/// A peer at less than this is in the same rack or on the same machine.
+const NEAR: Duration = Duration::from_millis(1);
+/// Bytes that may wait unsent for a peer that is near. `h1-1m`: 24 to 48 KB differ by less than the noise, with
+/// 64 KB a transfer takes half as much CPU again, and without a limit half as many are done in a second.
+const CLOSE_BY: u32 = 32 * 1024;
 
 /// The kernel's figures of a TCP connection (`struct tcp_info` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +19,8 @@ pub struct TcpInfo {
     pub rtt: Duration,
     /// Its variation.
     pub rttvar: Duration,
+    /// The least round-trip time of the last minutes; where the kernel doesn't tell, the smoothed one.
+    pub min_rtt: Duration,
     /// Segments sent and not acknowledged.
     pub unacked: u32,
     /// Segments acknowledged selectively.
@@ -46,7 +54,7 @@ impl Socket {
     /// # Errors
     /// If it is no TCP connection, or simulated.
     pub fn tcp_info(&self) -> io::Result<TcpInfo> {
-        let mut raw = [0u8; 104];
+        let mut raw = [0u8; 152];
         let n = get_raw(self.fd()?, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw)?;
         // The structure only grows at its end; what an old kernel lacks is 0.
         let field = |offset: usize| match raw.get(offset..offset + 4).filter(|_| offset + 4 <= n) {
@@ -57,6 +65,7 @@ impl Socket {
         Ok(TcpInfo {
             rtt: micros(68),
             rttvar: micros(72),
+            min_rtt: if n < raw.len() { micros(68) } else { micros(148) },
             unacked: field(24),
             sacked: field(28),
             lost: field(32),
@@ -65,6 +74,24 @@ impl Socket {
             reordering: field(88),
             snd_mss: field(16),
         })
+    }
+
+    /// Lets no more than [`CLOSE_BY`] bytes wait unsent for a peer at less than [`NEAR`], unless somebody has
+    /// set a limit. A peer so near takes them in moments. What waits longer than that only leaves the caches
+    /// of the processors, and each of the machine's programs then fetches it from memory. A peer far away gets
+    /// as much as the kernel holds, which takes fewer turns for the same bytes.
+    pub fn stay_close(&self) {
+        let limit = || {
+            let fd = self.fd()?;
+            let mut set = [0u8; 4];
+            get_raw(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &mut set)?;
+            if set == [0; 4] && self.tcp_info()?.min_rtt < NEAR {
+                limit_unsent(fd, CLOSE_BY)?;
+            }
+            io::Result::Ok(())
+        };
+        // No connection over TCP, an older kernel: all goes on as it did.
+        let _ = limit();
     }
 
     /// The SYN packet of this connection, kept if its listener asked for that ([`ListenOptions::save_syn`]).

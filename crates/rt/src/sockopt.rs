@@ -173,7 +173,7 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         socket.set_send_buffer_size(size)?;
     }
     if let Some(size) = options.unsent {
-        tcp(set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32))?;
+        tcp(limit_unsent(fd, size))?;
     }
     if options.delay_ack {
         tcp(socket.set_tcp_quickack(false))?;
@@ -215,6 +215,13 @@ fn set_tos(fd: BorrowedFd<'_>, v6: bool, tos: u8) -> io::Result<()> {
 /// Sets an option that is a C int.
 pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     set_raw(fd, level, name, &value.to_ne_bytes())
+}
+
+/// Limits how many bytes may wait unsent in the kernel. 0 is no limit, and a limit of 2 GB to the kernel: so
+/// that it shows that somebody has decided, for whom `Socket::stay_close` decides nothing.
+pub(crate) fn limit_unsent(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    let bytes = if bytes == 0 { i32::MAX } else { i32::try_from(bytes).unwrap_or(i32::MAX) };
+    set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
 /// Sets an option to these bytes.

@@ -355,19 +355,25 @@ fn little_waits_in_the_kernel_where_little_may() {
         let listener = listen();
         let acceptor = listener.attach().unwrap();
         let mut taken = Vec::new();
-        for unsent in [None, Some(4096)] {
+        // The limit that was set, and whether the socket is to stay close to its peer, which is near.
+        for (unsent, close) in [(None, false), (Some(4096), false), (None, true), (Some(0), true)] {
             let options = ConnectOptions { unsent, ..ConnectOptions::default() };
             let ours = Socket::connect(&listener.local_addr().unwrap(), &options).unwrap();
             // Nobody reads what is sent.
             let _theirs = acceptor.accept().await.unwrap();
             ours.connected().await.unwrap();
+            if close {
+                ours.stay_close();
+            }
             let mut sent = 0;
             while let Some(Ok(n)) = ours.try_send(&[0; 16384], false) {
                 sent += n;
             }
             taken.push(sent);
         }
-        assert!(taken[1] < taken[0], "{taken:?}");
+        assert!(taken[1] < taken[0], "a limit: {taken:?}");
+        assert!(taken[2] < taken[0], "close by: {taken:?}");
+        assert_eq!(taken[3], taken[0], "no limit was asked for: {taken:?}");
     });
 }
 

@@ -14,6 +14,9 @@ const WORTH_A_PIPE: u64 = 16 * 1024;
 /// requests a second.
 const PIPEFUL: u64 = 1 << 16;
 
+/// From so many bytes on a message is one that its receiver should keep up with.
+const LONG: u64 = 128 * 1024;
+
 impl Half {
     /// Whether what comes next should go through a pipe.
     pub(super) fn pipes(&self) -> bool {
@@ -94,6 +97,9 @@ impl Half {
                 to.passed(n);
                 let n = n as u64;
                 self.sent += n;
+                if self.spliced < LONG && self.spliced + n >= LONG {
+                    to.raw().stay_close();
+                }
                 self.spliced += n;
                 self.done += n;
                 self.moved = true;
