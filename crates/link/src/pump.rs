@@ -76,6 +76,9 @@ pub struct Half {
     pub bulk_pipes: bool,
     /// Nothing is held back for company (`option http-no-delay`).
     pub prompt: bool,
+    /// The receiver is told the end of the stream with the end of the message: in the same segment if that
+    /// can be, so that it has to wake up once.
+    pub closes: bool,
     /// Reads in a row that filled the whole room.
     full_reads: u8,
     /// The receiver must not see the message: its bytes are dropped.
@@ -101,7 +104,7 @@ fn send_both(
 ) -> Poll<io::Result<usize>> {
     match (head.is_empty(), body.is_empty()) {
         (true, _) => to.poll_send(cx, body, more),
-        (false, true) => to.poll_send(cx, head, false),
+        (false, true) => to.poll_send(cx, head, more),
         (false, false) => to.poll_send_pair(cx, head, body, more),
     }
 }
@@ -156,6 +159,7 @@ impl Half {
             splice: false,
             bulk_pipes: false,
             prompt: false,
+            closes: false,
             full_reads: 0,
             discard: false,
             spliced: 0,
@@ -332,13 +336,13 @@ impl Half {
                 continue;
             }
             if self.ended {
-                self.tell_end();
+                self.tell_end(to);
                 return Poll::Ready(Ok(if self.eof { End::Closed } else { End::Complete }));
             }
             if self.eof {
                 return Poll::Ready(match self.framing {
                     Framing::Close => {
-                        self.tell_end();
+                        self.tell_end(to);
                         Ok(End::Closed)
                     }
                     _ => Err(Break::Truncated),
@@ -397,8 +401,12 @@ impl Half {
         Poll::Pending
     }
 
-    /// Tells gates that everything went.
-    fn tell_end(&mut self) {
+    /// Tells gates that everything went, and the receiver if it is to know.
+    fn tell_end(&mut self, to: &Transport) {
+        if self.closes {
+            // A connection that is gone needs no end.
+            let _ = to.shutdown_write();
+        }
         if let Some(chain) = &mut self.gates {
             chain.ended();
         }
@@ -462,12 +470,15 @@ impl Half {
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
         let ready = if self.discard { 0 } else { ready };
         let body = buf.as_ref().map(|b| &b.filled()[..ready]).unwrap_or_default();
-        // Only when the last read left something behind: else what was read would wait in the kernel for its
-        // company.
-        let more = self.full_reads > 0
-            && !self.prompt
-            && matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
-        let Poll::Ready(result) = send_both(cx, to, head, body, more) else { return Poll::Pending };
+        // The end of the stream follows at once; data only when the last read left something behind: else
+        // what was read would wait in the kernel for its company.
+        let follows = match self.framing {
+            Framing::Length(left) if left > ready as u64 => self.full_reads > 0 && !self.prompt && ready > 0,
+            Framing::Length(_) => self.closes,
+            Framing::Chunked(_) => self.closes && self.ended && self.trailers.is_empty(),
+            Framing::Close => false,
+        };
+        let Poll::Ready(result) = send_both(cx, to, head, body, follows) else { return Poll::Pending };
         let n = result.map_err(Break::Write)?;
         self.moved = true;
         self.sent += n as u64;

@@ -8,8 +8,8 @@ use crate::sockopt::{get_raw, limit_unsent};
 
 /// A peer at less than this is in the same rack or on the same machine.
 const NEAR: Duration = Duration::from_millis(1);
-/// Bytes that may wait unsent for a peer that is near. `h1-1m`: 24 to 48 KB differ by less than the noise, with
-/// 64 KB a transfer takes half as much CPU again, and without a limit half as many are done in a second.
+/// Bytes that may wait unsent for a peer that is near. `h1-1m`: 24 to 48 KB differ by less than the noise,
+/// with 64 KB a transfer takes half as much CPU again, and without a limit half as many are done in a second.
 const CLOSE_BY: u32 = 32 * 1024;
 
 /// The kernel's figures of a TCP connection (`struct tcp_info` of Linux).
@@ -78,8 +78,8 @@ impl Socket {
 
     /// Lets no more than [`CLOSE_BY`] bytes wait unsent for a peer at less than [`NEAR`], unless somebody has
     /// set a limit. A peer so near takes them in moments. What waits longer than that only leaves the caches
-    /// of the processors, and each of the machine's programs then fetches it from memory. A peer far away gets
-    /// as much as the kernel holds, which takes fewer turns for the same bytes.
+    /// of the processors, and each of the machine's programs then fetches it from memory. A peer far away
+    /// gets as much as the kernel holds, which takes fewer turns for the same bytes.
     pub fn stay_close(&self) {
         let limit = || {
             let fd = self.fd()?;

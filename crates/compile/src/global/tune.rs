@@ -341,15 +341,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         .once(once::DATAGRAMS),
     entry(
         "tune.notsent-lowat.client",
-        |s, g| kernel(s).map(|n| g.tune.unsent_client = n),
-        "Bytes that may wait unsent in the kernel for a client; 0: any number.",
+        |s, g| unsent(s).map(|n| g.tune.unsent_client = Some(n)),
+        "Bytes that may wait unsent in the kernel for a client; 0: any number. Unset: 32k of a message longer than 128k for a peer at less than 1 ms, and any number for others.",
         "tune.notsent-lowat.client 16k",
     ).default("the system's")
     .once(once::TUNING),
     entry(
         "tune.notsent-lowat.server",
-        |s, g| kernel(s).map(|n| g.tune.unsent_server = n),
-        "Bytes that may wait unsent in the kernel for a server; 0: any number.",
+        |s, g| unsent(s).map(|n| g.tune.unsent_server = Some(n)),
+        "Bytes that may wait unsent in the kernel for a server; 0: any number. Unset: 32k of a message longer than 128k for a peer at less than 1 ms, and any number for others.",
         "tune.notsent-lowat.server 16k",
     ).default("the system's")
     .once(once::TUNING),
@@ -473,6 +473,11 @@ fn kernel(s: &mut Statement<'_>) -> Step<Option<u32>> {
     let name = s.keyword();
     let size = whole(s, name)?;
     Ok(u32::try_from(size).ok().filter(|n| *n > 0))
+}
+
+/// What may wait unsent: 0, which is no limit, is something else than nothing said.
+fn unsent(s: &mut Statement<'_>) -> Step<u32> {
+    kernel(s).map(Option::unwrap_or_default)
 }
 
 /// The same of a kind of socket that there is not; HAProxy takes a missing one for an empty one.

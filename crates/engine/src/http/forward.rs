@@ -56,10 +56,18 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
             down.follow(trailers);
         }
     }
+    down.closes = is_last(stream, &down);
     crate::filter::headers(stream, Side::Response);
     let outcome = exchange(stream, &mut down, front, back, false).await;
     count_down(stream, &mut down);
     finish_body(stream, &down, outcome)
+}
+
+/// Whether a response is the last that its client gets, as nothing of the request is on its way any more.
+fn is_last(stream: &Stream<'_>, down: &Half) -> bool {
+    let received = stream.http.body_received && stream.to_server.is_none();
+    let plain = stream.client.part.is_none() && stream.client.socket.is_plain();
+    received && plain && !stream.http.next_keeps && !down.discard && !down.is_filtered()
 }
 
 /// Lets the trailers of a response whose length is declared go from a server of HTTP/2 to a client of HTTP/2:
