@@ -5,6 +5,7 @@ pub mod base64;
 pub mod cpus;
 pub mod date;
 pub mod fleet;
+pub mod foreign;
 pub mod grow;
 pub mod hash;
 pub mod name;

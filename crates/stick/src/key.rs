@@ -81,7 +81,7 @@ fn text(key: &[u8], out: &mut String) {
             }
             0x21..=0x7e => out.push(char::from(*byte)),
             other => {
-                let _ = write!(out, "\\x{other:02x}");
+                let _ = write!(out, "\\x{other:02X}");
             }
         }
     }

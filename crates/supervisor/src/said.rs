@@ -1,6 +1,8 @@
 //! What clients of the master's socket say: lines, their commands and payloads, and how a connection answers.
 //! Nothing here waits for anything, so that any bytes can be played to it.
 
+use base::foreign;
+
 use super::machine::{Event, Reload};
 use super::route;
 
@@ -56,7 +58,7 @@ pub struct Line<'t> {
 
 /// Takes a line apart.
 pub fn line(text: &str) -> Line<'_> {
-    let payload_end = admin::cli::line::parse(text.as_bytes()).payload_end;
+    let payload_end = admin::cli::line::parse(&foreign::bytes(text)).payload_end;
     let commands =
         if route::takes_all(text) { vec![text.trim_end_matches('\r')] } else { route::commands(text) };
     Line { commands, payload_end }
@@ -92,8 +94,8 @@ impl Payload {
         if self.text.len() + line.len() >= self.most {
             return Gathered::TooBig;
         }
-        if line == self.end.as_bytes() {
-            return Gathered::Whole(String::from_utf8_lossy(&self.text).into_owned());
+        if *line == *foreign::bytes(&self.end) {
+            return Gathered::Whole(foreign::text(&self.text).into_owned());
         }
         self.text.extend_from_slice(line);
         self.text.push(b'\n');

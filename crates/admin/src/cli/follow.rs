@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use base::foreign;
 use engine::sinks::Ring;
 use rt::Socket;
 
@@ -33,7 +34,7 @@ pub async fn events(
     loop {
         take(ring, &mut position, nul, CHUNK, out);
         if !out.is_empty() {
-            if socket.send_all(out.as_bytes()).await.is_err() {
+            if socket.send_all(&foreign::bytes(out)).await.is_err() {
                 return;
             }
             out.clear();
@@ -53,7 +54,7 @@ pub async fn events(
 fn take(ring: &Ring, position: &mut u64, nul: bool, most: usize, out: &mut String) {
     let end = if nul { '\0' } else { '\n' };
     ring.read(position, |line| {
-        out.push_str(&String::from_utf8_lossy(line));
+        out.push_str(&foreign::text(line));
         out.push(end);
         out.len() < most
     });
@@ -66,7 +67,7 @@ pub async fn lines(mut lines: Box<dyn Lines>, socket: Option<&Socket>, out: &mut
     while lines.append(out) {
         steps = steps.wrapping_add(1);
         if let Some(socket) = socket.filter(|_| out.len() >= CHUNK) {
-            if socket.send_all(out.as_bytes()).await.is_err() {
+            if socket.send_all(&foreign::bytes(out)).await.is_err() {
                 return false;
             }
             out.clear();

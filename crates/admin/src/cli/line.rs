@@ -5,6 +5,8 @@
 //! payload, up to a line that is the rest of that word (by default an empty one). All functions here are
 //! total: the bytes come from a peer.
 
+use base::foreign;
+
 /// The most bytes that the mark of a payload's end may have; a word with more is a word like others.
 const MAX_MARK: usize = 64;
 
@@ -30,9 +32,9 @@ pub fn end(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Takes a line apart. Bytes that are not UTF-8 become replacement characters.
+/// Takes a line apart. Words hold bytes that are not UTF-8 as [`foreign`] does.
 pub fn parse(line: &[u8]) -> Line {
-    let text = String::from_utf8_lossy(line);
+    let text = foreign::text(line);
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut chars = text.chars();
@@ -74,7 +76,10 @@ pub fn fuzz(data: &[u8]) {
         let parsed = parse(line);
         assert!(!parsed.commands.is_empty());
         let letters: usize = parsed.commands.iter().flatten().map(|w| w.chars().count()).sum();
-        assert!(letters <= String::from_utf8_lossy(line).chars().count());
+        assert!(letters <= foreign::text(line).chars().count());
+        for word in parsed.commands.iter().flatten() {
+            assert_eq!(foreign::text(&foreign::bytes(word)), *word);
+        }
         for command in parsed.commands.iter().filter(|c| !c.is_empty()) {
             let _ = super::table::find(command, super::call::Scope::Worker);
         }

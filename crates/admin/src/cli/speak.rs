@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
+use base::foreign;
 use engine::Worker;
 use engine::worker::service::Talk;
 use model::trace::{self, Point, Whom, level};
@@ -123,7 +124,7 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
             prompt(&worker, &client, &mut out);
         }
         applet(&client, trace::applet::SEND, level::DATA, "runtime API answers");
-        if socket.send_all(out.as_bytes()).await.is_err() || client.quit || !client.interactive {
+        if socket.send_all(&foreign::bytes(&out)).await.is_err() || client.quit || !client.interactive {
             break;
         }
     }
@@ -226,8 +227,8 @@ async fn payload(
         if text.len() + line.len() >= most {
             return Err(NoPayload::TooBig);
         }
-        if line == end.as_bytes() {
-            return Ok(String::from_utf8_lossy(&text).into_owned());
+        if line == *foreign::bytes(end) {
+            return Ok(foreign::text(&text).into_owned());
         }
         text.extend_from_slice(&line);
         text.push(b'\n');
@@ -283,7 +284,7 @@ async fn told(
         return Some(outcome);
     }
     if let Some(socket) = socket.filter(|_| !out.is_empty()) {
-        socket.send_all(out.as_bytes()).await.ok()?;
+        socket.send_all(&foreign::bytes(out)).await.ok()?;
         out.clear();
     }
     Some(command.await)

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use base::foreign;
 use engine::inner::Fault;
 use engine::inner::fetch::{self, Got};
 use engine::inner::place::Place;
@@ -50,6 +51,6 @@ fn reason(fault: Fault) -> &'static str {
 }
 
 fn whole(got: &Got) -> String {
-    let [fields, body] = [&got.fields, &got.body].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let [fields, body] = [&got.fields, &got.body].map(|bytes| foreign::text(bytes));
     format!("HTTP/1.1 {} {}\n{fields}\r\n{body}", got.status, got.reason)
 }

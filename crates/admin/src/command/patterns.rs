@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use base::foreign;
 use pattern::{ChangeError, Face, Listed, LiveSet, Output, Shape, Value, Versions, Which};
 
 use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
@@ -147,9 +148,9 @@ struct Entries(pattern::Listing);
 impl Lines for Entries {
     fn append(&mut self, out: &mut String) -> bool {
         let Some(entry) = self.0.advance() else { return false };
-        let _ = write!(out, "{:#x} {}", entry.id, String::from_utf8_lossy(&entry.pattern));
+        let _ = write!(out, "{:#x} {}", entry.id, foreign::text(&entry.pattern));
         if let Some(value) = &entry.value {
-            let _ = write!(out, " {}", String::from_utf8_lossy(value));
+            let _ = write!(out, " {}", foreign::text(value));
         }
         out.push('\n');
         true
@@ -189,10 +190,10 @@ fn look_up(set: &Arc<LiveSet>, face: &Face, kind: Kind, value: &str, out: &mut S
     let case = if face.flags.ignore_case { "insensitive" } else { "sensitive" };
     let (result, key) = if kind == Kind::Acl { ("match", "pattern") } else { ("found", "key") };
     let _ = write!(out, "type={}, case={case}, {result}=", face.method());
-    let hit = view.kind().takes_patterns().then(|| view.find(Value::Str(value.as_bytes()))).flatten();
+    let hit = view.kind().takes_patterns().then(|| view.find(Value::Str(&foreign::bytes(value)))).flatten();
     let Some(hit) = hit else { return out.push_str("no\n") };
     let pattern = hit.pattern();
-    let _ = write!(out, "yes, idx={}, {key}=\"{}\"", view.index_name(), String::from_utf8_lossy(&pattern));
+    let _ = write!(out, "yes, idx={}, {key}=\"{}\"", view.index_name(), foreign::text(&pattern));
     if kind == Kind::Map {
         match hit.value().filter(|_| !face.acl) {
             Some(value) => {
@@ -207,7 +208,7 @@ fn look_up(set: &Arc<LiveSet>, face: &Face, kind: Kind, value: &str, out: &mut S
 
 /// A value as its use reads it, and the name of its type.
 fn shown(output: Output, value: &[u8]) -> (Cow<'_, str>, &'static str) {
-    let text = String::from_utf8_lossy(value);
+    let text = foreign::text(value);
     match output {
         Output::Text => (text, "str"),
         Output::Int => match text.parse::<i64>() {
@@ -235,7 +236,8 @@ pub fn add_acl(call: &mut Call<'_>) -> Outcome {
         Some(text) => text.lines().filter_map(|l| l.split([' ', '\t']).find(|w| !w.is_empty())).collect(),
         None => vec![key],
     };
-    let entries = lines.into_iter().map(|key| (key.as_bytes(), &b""[..]));
+    let keys: Vec<_> = lines.into_iter().map(foreign::bytes).collect();
+    let entries = keys.iter().map(|key| (&**key, &b""[..]));
     done(set.add_all(version, entries), Kind::Acl, set, version)
 }
 
@@ -251,10 +253,12 @@ pub fn add_map(call: &mut Call<'_>) -> Outcome {
     }
     let set = &any(call, Kind::Map, name)?.set;
     let Some(text) = payload else {
-        let entry = [(key.as_bytes(), value.as_bytes())];
+        let (key, value) = (foreign::bytes(key), foreign::bytes(value));
+        let entry = [(&*key, &*value)];
         return done(set.add_all(version, entry), Kind::Map, set, version);
     };
     let (entries, missing) = pairs(text);
+    let entries = entries.iter().map(|(key, value)| (&**key, &**value));
     done(set.add_all(version, entries), Kind::Map, set, version)?;
     match missing {
         Some(key) => Err(format!("Missing value for key '{key}'.").into()),
@@ -263,7 +267,7 @@ pub fn add_map(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A key and its value.
-type Pair<'a> = (&'a [u8], &'a [u8]);
+type Pair<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 /// Keys and values of a payload, up to a line that is a key alone, which is the second thing returned.
 fn pairs(text: &str) -> (Vec<Pair<'_>>, Option<&str>) {
@@ -274,7 +278,7 @@ fn pairs(text: &str) -> (Vec<Pair<'_>>, Option<&str>) {
         if value.is_empty() {
             return (out, Some(key));
         }
-        out.push((key.as_bytes(), value.as_bytes()));
+        out.push((foreign::bytes(key), foreign::bytes(value)));
     }
     (out, None)
 }
@@ -304,7 +308,7 @@ pub fn del(call: &mut Call<'_>) -> Outcome {
         );
     }
     let set = &find(call, kind, call.arg(0))?.set;
-    match set.del(which(key)?) {
+    match set.del(which(key, &foreign::bytes(key))?) {
         Ok(()) => Ok(Reply::Done),
         Err(_) => Err("Key not found.".into()),
     }
@@ -317,8 +321,9 @@ pub fn set_map(call: &mut Call<'_>) -> Outcome {
         return Err("'set map' expects three parameters: map identifier, key and value.".into());
     }
     let set = &any(call, Kind::Map, call.arg(0))?.set;
-    let which = which(key)?;
-    match set.set(which, value.as_bytes()) {
+    let bytes = foreign::bytes(key);
+    let which = which(key, &bytes)?;
+    match set.set(which, &foreign::bytes(value)) {
         Err(ChangeError::NotFound) if matches!(which, Which::Ref(_)) => {
             Err("key or pattern not found.".into())
         }
@@ -327,12 +332,12 @@ pub fn set_map(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Entries by key, or by the reference that `show` displays.
-fn which(key: &str) -> Result<Which<'_>, Refusal> {
+fn which<'k>(key: &str, bytes: &'k [u8]) -> Result<Which<'k>, Refusal> {
     match key.strip_prefix("#0x") {
         Some(digits) => u64::from_str_radix(digits, 16)
             .map(Which::Ref)
             .map_err(|_| "Malformed identifier. Please use #<id> or <file>.".into()),
-        None => Ok(Which::Key(key.as_bytes())),
+        None => Ok(Which::Key(bytes)),
     }
 }
 

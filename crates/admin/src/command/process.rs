@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use base::foreign;
 use engine::Worker;
 use program::address::Listen;
 
@@ -102,13 +103,14 @@ pub fn resolvers(call: &mut Call<'_>) -> Outcome {
 /// `show env`.
 pub fn env(call: &mut Call<'_>) -> Outcome {
     let line = |(name, value): &program::EnvironmentVariable| {
-        format!("{}={}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+        format!("{}={}\n", foreign::text(name), foreign::text(value))
     };
     let mut all = call.shared().program.environment.iter();
     match call.arg(0) {
         "" => Ok(Reply::Dump(all.map(line).collect())),
         name => {
-            let found = all.find(|(known, _)| **known == *name.as_bytes()).ok_or("Variable not found")?;
+            let found =
+                all.find(|(known, _)| **known == *foreign::bytes(name)).ok_or("Variable not found")?;
             Ok(Reply::Dump(line(found)))
         }
     }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use base::foreign;
 use engine::Shared;
 use stick::data::Shape;
 use stick::{Data, KeyKind, Row, Table, Walk};
@@ -290,7 +291,7 @@ fn key(call: &Call<'_>, table: &Table, verb: Verb) -> Result<Vec<u8>, Refusal> {
             IpAddr::V6(a) => Ok(a.octets().into()),
         },
         KeyKind::Integer => Ok((number(word) as u32).to_be_bytes().into()),
-        KeyKind::Text(len) => Ok(word.as_bytes().iter().take(len).copied().collect()),
+        KeyKind::Text(len) => Ok(foreign::bytes(word).iter().take(len).copied().collect()),
         KeyKind::Binary(_) => Err(verb.no_such_keys().into()),
     }
 }

@@ -43,7 +43,10 @@ fn value(program: &Program, name: &str) -> Option<std::sync::Arc<Owned>> {
 pub fn get(call: &mut Call<'_>) -> Outcome {
     let name = proc_name(call)?;
     let value = value(&call.shared().program, &name).ok_or("Variable not found.")?;
-    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    // What can't be printed is a dot, as in HAProxy.
+    let text = |b: &[u8]| -> String {
+        b.iter().map(|b| if matches!(b, b' '..=b'~') { char::from(*b) } else { '.' }).collect()
+    };
     let (kind, shown) = match &*value {
         Owned::Bool(b) => ("bool", u8::from(*b).to_string()),
         Owned::Int(n) => ("sint", n.to_string()),

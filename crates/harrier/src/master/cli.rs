@@ -14,6 +14,7 @@ use std::time::Duration;
 use admin::cli::call::{Client, Scope};
 use admin::cli::line;
 use admin::product;
+use base::foreign;
 use program::Bind;
 use program::listener::Level;
 use rt::{Listener, Socket, Timer};
@@ -110,7 +111,7 @@ impl Session {
                 part(&socket, b"The command line is too big for the buffer size.\n").await;
                 break;
             }
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = foreign::text(&bytes).into_owned();
             match self.line(&socket, &text, most).await {
                 Then::Next | Then::SkipLine => {}
                 Then::Leave => break,
@@ -242,7 +243,7 @@ impl Session {
 
     /// A command that the master runs.
     async fn own(&mut self, socket: &Socket, command: &str, payload: Option<&(String, String)>) -> Then {
-        let parsed = line::parse(command.as_bytes());
+        let parsed = line::parse(&foreign::bytes(command));
         let words = parsed.commands.into_iter().next().unwrap_or_default();
         let asked = said::own(&words);
         let text = match asked {
@@ -259,7 +260,7 @@ impl Session {
                 admin::cli::run(&self.hub.worker.clone(), &mut self.client, words, payload).await
             }
         };
-        match socket.send_all(text.as_bytes()).await {
+        match socket.send_all(&foreign::bytes(&text)).await {
             Ok(()) => Then::Next,
             Err(_) => Then::Leave,
         }
@@ -319,7 +320,7 @@ impl Session {
         let severity = self.severity.as_ref().map(|word| format!("set severity-output {word} -;"));
         let mut text = self.preamble() + &severity.unwrap_or_default() + command + "\n";
         append_payload(&mut text, payload);
-        if worker.send_all(text.as_bytes()).await.is_err() {
+        if worker.send_all(&foreign::bytes(&text)).await.is_err() {
             return nobody(socket, pid).await;
         }
         // The end of the input ends what would go on for ever.
@@ -357,13 +358,13 @@ impl Session {
             let timed = if self.client.timed { "timed " } else { "" };
             let mode = if self.client.prompt { "p" } else { "i" };
             text.push_str(&format!("prompt {timed}{mode}\n"));
-            text.push_str(&String::from_utf8_lossy(&self.input.rest()));
+            text.push_str(&foreign::text(&self.input.rest()));
         } else {
             text.push_str(commands);
             text.push('\n');
         }
         append_payload(&mut text, payload);
-        if worker.send_all(text.as_bytes()).await.is_err() {
+        if worker.send_all(&foreign::bytes(&text)).await.is_err() {
             return nobody(socket, pid).await;
         }
         relay(socket, &worker).await

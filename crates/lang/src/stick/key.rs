@@ -24,7 +24,8 @@ pub fn of<'a>(kind: KeyKind, value: Value<'a>, arena: &'a Bump) -> Option<&'a [u
         (KeyKind::Ip, Value::Ipv4(a)) => arena.alloc_slice_copy(&a.octets()),
         (KeyKind::Ipv6, Value::Ipv6(a)) => arena.alloc_slice_copy(&a.octets()),
         (KeyKind::Integer, Value::Int(i)) => arena.alloc_slice_copy(&(i as u32).to_be_bytes()),
-        (KeyKind::Text(len), Value::Str(s)) => &s[..s.len().min(len)],
+        // A text ends at a NUL, as it does in HAProxy: a peer of that kind knows no other.
+        (KeyKind::Text(len), Value::Str(s)) => s.split(|b| *b == 0).next().map(|s| &s[..s.len().min(len)])?,
         (KeyKind::Binary(len), Value::Bin(b)) => {
             if b.len() >= len {
                 &b[..len]
