@@ -151,6 +151,13 @@ fn set_limits(program: &Program, args: &Args) -> bool {
     }
     let wanted = program.global.ulimit_n;
     let (soft, hard) = Limit::Descriptors.get();
+    // Long bodies go through pipes unasked: not at the cost of connections, where more may be open.
+    let piped = wanted.saturating_add(program.global.pipe_ends);
+    let piped = hard.map_or(piped, |hard| hard.min(piped));
+    if soft.is_some_and(|soft| soft < piped) && piped >= wanted && Limit::Descriptors.set(Some(piped)).is_ok()
+    {
+        return true;
+    }
     if wanted == 0 || soft.is_none_or(|s| s >= wanted) || Limit::Descriptors.set(Some(wanted)).is_ok() {
         return true;
     }

@@ -191,6 +191,9 @@ def of_case(record, case):
             # HAProxy drops a client together with a hint that has not gone yet.
             record = {key: [] if key[1].startswith("client ") and lines[:1] == ["HTTP/1.1 103 Early Hints"] and not any(map(ANSWERED.match, lines)) else lines for key, lines in record.items()}
         record = {key: [l for l in lines if not HANDSHAKES.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
+    if "    tune.sched.low-latency on" in case["config"]:
+        # HAProxy counts no handshake with a server that refuses the connection then, and one for each attempt without it.
+        record = {key: [l for l in lines if not HANDSHAKES.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
         # `status` is not there in some lines of HAProxy.
         record = {key: [STATUS.sub("STATUS", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}

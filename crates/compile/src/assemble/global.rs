@@ -35,11 +35,13 @@ impl Assembly<'_> {
         let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
         let given = self.ground.options.maxconn.or(g.maxconn);
         // Pipes that somebody asked for have two ends each; where they leave nothing they are asked for on
-        // top.
-        let pipes = u64::from(g.maxpipes) * 2;
+        // top. Whoever splices asks for one for four connections.
+        let splices = g.maxpipes == 0 && proxies.iter().any(splices);
         let open = g.ulimit_n.unwrap_or(hard).saturating_sub(other);
-        let room = open.checked_sub(pipes).filter(|left| *left > 0).unwrap_or(open) / 2;
+        let left = open.checked_sub(u64::from(g.maxpipes) * 2).filter(|left| *left > 0).unwrap_or(open);
+        let room = if splices { left.saturating_mul(2) / 5 } else { left / 2 };
         let maxconn = given.unwrap_or_else(|| u32::try_from(room.max(1)).unwrap_or(u32::MAX));
+        let pipes = u64::from(if splices { maxconn / 4 } else { g.maxpipes }) * 2;
         let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + pipes + other);
         if given.is_some() && ulimit_n > hard {
             let text = format!(
@@ -54,6 +56,7 @@ impl Assembly<'_> {
         Global {
             maxconn,
             ulimit_n,
+            pipe_ends: if g.ulimit_n.is_some() || pipes > 0 { 0 } else { u64::from(maxconn / 4) * 2 },
             threads: self.threads(),
             thread_groups: self.thread_groups.count(),
             affinity: self.affinity(&g.cpu_map, crowd),
@@ -133,6 +136,12 @@ impl Assembly<'_> {
         }
         out
     }
+}
+
+/// Whether an option has the data of a proxy go through pipes.
+fn splices(proxy: &Proxy) -> bool {
+    let options = &proxy.options;
+    options.splice_auto || options.splice_request || options.splice_response
 }
 
 fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
