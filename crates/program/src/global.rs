@@ -29,7 +29,8 @@ pub struct Global {
     pub maxconn: u32,
     /// `ulimit-n`, computed when not given.
     pub ulimit_n: u64,
-    /// Descriptors beyond that for pipes that nobody asked for; 0 where `ulimit-n` says how many there may be.
+    /// Descriptors beyond that for pipes that nobody asked for; 0 where `ulimit-n` says how many there may
+    /// be.
     pub pipe_ends: u64,
     /// `nbthread`.
     pub threads: u32,

@@ -31,24 +31,7 @@ impl Assembly<'_> {
     ) -> Global {
         let cli = self.cli(&g, notes);
         let listeners = proxies.iter().map(|p| p.binds.len()).sum::<usize>() + cli.len();
-        let other = RESERVED + PER_THREAD * u64::from(self.threads()) + listeners as u64;
-        let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
-        let given = self.ground.options.maxconn.or(g.maxconn);
-        // Pipes that somebody asked for have two ends each; where they leave nothing they are asked for on
-        // top. Whoever splices asks for one for four connections.
-        let splices = g.maxpipes == 0 && proxies.iter().any(splices);
-        let open = g.ulimit_n.unwrap_or(hard).saturating_sub(other);
-        let left = open.checked_sub(u64::from(g.maxpipes) * 2).filter(|left| *left > 0).unwrap_or(open);
-        let room = if splices { left.saturating_mul(2) / 5 } else { left / 2 };
-        let maxconn = given.unwrap_or_else(|| u32::try_from(room.max(1)).unwrap_or(u32::MAX));
-        let pipes = u64::from(if splices { maxconn / 4 } else { g.maxpipes }) * 2;
-        let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + pipes + other);
-        if given.is_some() && ulimit_n > hard {
-            let text = format!(
-                "{ulimit_n} file descriptors are needed for {maxconn} connections but the limit is {hard}."
-            );
-            notes.push(Diagnostic::plain(Level::Diag, text));
-        }
+        let Room { maxconn, ulimit_n, pipe_ends } = self.room(&g, proxies, listeners, notes);
         self.process = Some(terms(maxconn, &g));
         let localpeer = self.ground.options.localpeer.clone().or(g.localpeer);
         let hostname = crate::global::process::hostname;
@@ -56,7 +39,7 @@ impl Assembly<'_> {
         Global {
             maxconn,
             ulimit_n,
-            pipe_ends: if g.ulimit_n.is_some() || pipes > 0 { 0 } else { u64::from(maxconn / 4) * 2 },
+            pipe_ends,
             threads: self.threads(),
             thread_groups: self.thread_groups.count(),
             affinity: self.affinity(&g.cpu_map, crowd),
@@ -105,6 +88,30 @@ impl Assembly<'_> {
         }
     }
 
+    /// How many connections and descriptors there may be.
+    fn room(&self, g: &GlobalDraft, proxies: &[Proxy], listeners: usize, notes: &mut Diagnostics) -> Room {
+        let other = RESERVED + PER_THREAD * u64::from(self.threads()) + listeners as u64;
+        let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
+        let given = self.ground.options.maxconn.or(g.maxconn);
+        // Pipes that somebody asked for have two ends each; where they leave nothing they are asked for on
+        // top. Whoever splices asks for one for four connections.
+        let splices = g.maxpipes == 0 && proxies.iter().any(splices);
+        let open = g.ulimit_n.unwrap_or(hard).saturating_sub(other);
+        let left = open.checked_sub(u64::from(g.maxpipes) * 2).filter(|left| *left > 0).unwrap_or(open);
+        let room = if splices { left.saturating_mul(2) / 5 } else { left / 2 };
+        let maxconn = given.unwrap_or_else(|| u32::try_from(room.max(1)).unwrap_or(u32::MAX));
+        let pipes = u64::from(if splices { maxconn / 4 } else { g.maxpipes }) * 2;
+        let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + pipes + other);
+        if given.is_some() && ulimit_n > hard {
+            let text = format!(
+                "{ulimit_n} file descriptors are needed for {maxconn} connections but the limit is {hard}."
+            );
+            notes.push(Diagnostic::plain(Level::Diag, text));
+        }
+        let asked = g.ulimit_n.is_some() || pipes > 0;
+        Room { maxconn, ulimit_n, pipe_ends: if asked { 0 } else { u64::from(maxconn / 4) * 2 } }
+    }
+
     /// `set-var` and `set-var-fmt`: evaluated once, when the process starts.
     pub(super) fn set_vars(&mut self, lines: &[LineRef], notes: &mut Diagnostics) -> Vec<(VarRef, SetVar)> {
         let registry = self.ground.registry;
@@ -136,6 +143,13 @@ impl Assembly<'_> {
         }
         out
     }
+}
+
+/// See [`Assembly::room`]; the fields are those of [`Global`].
+struct Room {
+    maxconn: u32,
+    ulimit_n: u64,
+    pipe_ends: u64,
 }
 
 /// Whether an option has the data of a proxy go through pipes.
