@@ -240,6 +240,7 @@ pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
 
 async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let txn = &mut *stream.txn;
+    let of_h2 = txn.has_res && txn.res.version() == Version::HTTP_2;
     if txn.has_res {
         txn.replaced.get_or_insert(txn.res.version());
         txn.status = reply.status;
@@ -265,6 +266,10 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
             return Next::Close;
         }
         Made::Parts => head_of(stream, &reply, &body),
+    }
+    if of_h2 {
+        // What takes the place of a response keeps its version for the rules behind, as in HAProxy.
+        stream.txn.res.set_version(Version::HTTP_2);
     }
     let made = stream.txn.res.status();
     // An error is logged and counted as that error, whatever status its file or its redirect has.
