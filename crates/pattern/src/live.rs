@@ -153,6 +153,22 @@ impl LiveSet {
         self.writer().faces.clone()
     }
 
+    /// The same as HAProxy counts and asks them: the kinds that look for a string within another share their
+    /// patterns there, and the one that is named first speaks for all.
+    pub fn stores(&self) -> Vec<Face> {
+        let mut all: Vec<Face> = Vec::new();
+        let within = |face: &Face| match face.kind {
+            Kind::Dir | Kind::Dom | Kind::End => Face { kind: Kind::Sub, ..*face },
+            _ => *face,
+        };
+        for face in self.faces() {
+            if !all.iter().any(|known| within(known) == within(&face)) {
+                all.push(face);
+            }
+        }
+        all
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

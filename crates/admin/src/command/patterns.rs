@@ -162,7 +162,7 @@ fn list(call: &Call<'_>, kind: Kind) -> String {
     for (id, listed) in call.shared().program.patterns.iter().filter(|(_, l)| kind.has(l)) {
         let Versions { current, next, entries } = listed.set.versions();
         let (name, about) = (listed.set.name(), &listed.about);
-        let entries = entries * listed.set.faces().len().max(1);
+        let entries = entries * listed.set.stores().len().max(1);
         let counts = format!("curr_ver={current} next_ver={next} entry_cnt={entries}");
         let _ = writeln!(out, "{id} ({name}) {about} {counts}");
     }
@@ -178,7 +178,7 @@ pub fn get(call: &mut Call<'_>) -> Outcome {
     }
     let set = &any(call, kind, call.arg(0))?.set;
     let mut out = String::new();
-    for face in set.faces() {
+    for face in set.stores() {
         look_up(set, &face, kind, value, &mut out);
     }
     Ok(Reply::Dump(out))
