@@ -78,7 +78,9 @@ pub fn fuzz(data: &[u8]) {
         let letters: usize = parsed.commands.iter().flatten().map(|w| w.chars().count()).sum();
         assert!(letters <= foreign::text(line).chars().count());
         for word in parsed.commands.iter().flatten() {
-            assert_eq!(foreign::text(&foreign::bytes(word)), *word);
+            // A backslash between two bytes may have made one character of them.
+            let bytes = foreign::bytes(word);
+            assert_eq!(foreign::bytes(&foreign::text(&bytes)), bytes);
         }
         for command in parsed.commands.iter().filter(|c| !c.is_empty()) {
             let _ = super::table::find(command, super::call::Scope::Worker);
