@@ -10,7 +10,7 @@ use crate::sockopt::{get_raw, limit_unsent};
 const NEAR: Duration = Duration::from_millis(1);
 /// Bytes that may wait unsent for a peer that is near. `h1-1m`: 24 to 48 KB differ by less than the noise,
 /// with 64 KB a transfer takes half as much CPU again, and without a limit half as many are done in a second.
-const CLOSE_BY: u32 = 32 * 1024;
+const UNSENT_IF_NEAR: u32 = 32 * 1024;
 
 /// The kernel's figures of a TCP connection (`struct tcp_info` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,17 +76,17 @@ impl Socket {
         })
     }
 
-    /// Lets no more than [`CLOSE_BY`] bytes wait unsent for a peer at less than [`NEAR`], unless somebody has
-    /// set a limit. A peer so near takes them in moments. What waits longer than that only leaves the caches
+    /// Lets no more than [`UNSENT_IF_NEAR`] bytes wait unsent for a peer at less than [`NEAR`], unless somebody
+    /// has set a limit. A peer so near takes them in moments. What waits longer than that only leaves the caches
     /// of the processors, and each of the machine's programs then fetches it from memory. A peer far away
     /// gets as much as the kernel holds, which takes fewer turns for the same bytes.
-    pub fn stay_close(&self) {
+    pub fn hold_back_if_near(&self) {
         let limit = || {
             let fd = self.fd()?;
             let mut set = [0u8; 4];
             get_raw(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &mut set)?;
             if set == [0; 4] && self.tcp_info()?.min_rtt < NEAR {
-                limit_unsent(fd, CLOSE_BY)?;
+                limit_unsent(fd, UNSENT_IF_NEAR)?;
             }
             io::Result::Ok(())
         };

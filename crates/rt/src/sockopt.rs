@@ -218,9 +218,9 @@ pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> 
 }
 
 /// Limits how many bytes may wait unsent in the kernel. 0 is no limit, and a limit of 2 GB to the kernel: so
-/// that it shows that somebody has decided, for whom `Socket::stay_close` decides nothing.
+/// that it shows that somebody has decided, for whom `Socket::hold_back_if_near` decides nothing.
 pub(crate) fn limit_unsent(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    let bytes = if bytes == 0 { i32::MAX } else { i32::try_from(bytes).unwrap_or(i32::MAX) };
+    let bytes = i32::try_from(bytes).ok().filter(|bytes| *bytes > 0).unwrap_or(i32::MAX);
     set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 

@@ -363,7 +363,7 @@ fn little_waits_in_the_kernel_where_little_may() {
             let _theirs = acceptor.accept().await.unwrap();
             ours.connected().await.unwrap();
             if close {
-                ours.stay_close();
+                ours.hold_back_if_near();
             }
             let mut sent = 0;
             while let Some(Ok(n)) = ours.try_send(&[0; 16384], false) {

@@ -25,7 +25,7 @@ pub fn of<'a>(kind: KeyKind, value: Value<'a>, arena: &'a Bump) -> Option<&'a [u
         (KeyKind::Ipv6, Value::Ipv6(a)) => arena.alloc_slice_copy(&a.octets()),
         (KeyKind::Integer, Value::Int(i)) => arena.alloc_slice_copy(&(i as u32).to_be_bytes()),
         // A text ends at a NUL, as it does in HAProxy: a peer of that kind knows no other.
-        (KeyKind::Text(len), Value::Str(s)) => s.split(|b| *b == 0).next().map(|s| &s[..s.len().min(len)])?,
+        (KeyKind::Text(len), Value::Str(s)) => s[..s.len().min(len)].split(|b| *b == 0).next()?,
         (KeyKind::Binary(len), Value::Bin(b)) => {
             if b.len() >= len {
                 &b[..len]

@@ -98,7 +98,7 @@ impl Half {
                 let n = n as u64;
                 self.sent += n;
                 if self.spliced < LONG && self.spliced + n >= LONG {
-                    to.raw().stay_close();
+                    to.raw().hold_back_if_near();
                 }
                 self.spliced += n;
                 self.done += n;
