@@ -76,10 +76,10 @@ impl Socket {
         })
     }
 
-    /// Lets no more than [`UNSENT_IF_NEAR`] bytes wait unsent for a peer at less than [`NEAR`], unless somebody
-    /// has set a limit. A peer so near takes them in moments. What waits longer than that only leaves the caches
-    /// of the processors, and each of the machine's programs then fetches it from memory. A peer far away
-    /// gets as much as the kernel holds, which takes fewer turns for the same bytes.
+    /// Lets no more than [`UNSENT_IF_NEAR`] bytes wait unsent for a peer at less than [`NEAR`], unless
+    /// somebody has set a limit. A peer so near takes them in moments. What waits longer than that only
+    /// leaves the caches of the processors, and each of the machine's programs then fetches it from memory. A
+    /// peer far away gets as much as the kernel holds, which takes fewer turns for the same bytes.
     pub fn hold_back_if_near(&self) {
         let limit = || {
             let fd = self.fd()?;
