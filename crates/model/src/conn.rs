@@ -51,6 +51,7 @@ impl ConnError {
             // That is what encrypted connections call it.
             Kind::InvalidData => Self::FATAL,
             Kind::NetworkUnreachable => Self(49),
+            Kind::BrokenPipe => Self(57),
             _ => Self::SOCKET,
         }
     }

@@ -104,10 +104,9 @@ pub(super) async fn secure(
         left
     })
     .await;
-    // What data overtook is counted when it is over, and what was broken off before its end is no failed
-    // handshake.
+    // What data overtook is counted when it is over, and what a client's leaving broke off is no failed handshake.
     let early = matches!(&shaken, Ok((tls, _)) if tls.is_early());
-    if !early && !left && !matches!(shaken, Err(Refused::TimedOut)) {
+    if !early && !left {
         farm::secure::count(&stream.worker.farm, proxy, &config.state, &shaken);
     }
     match shaken {

@@ -2,11 +2,13 @@
 
 use lang::filter::Moment;
 use link::chain::{Chain, Source};
+use model::conn::ConnError;
 use model::term::{Cause, Phase};
 use wire::http1::response_body;
 
 use super::exchange::Step;
 use super::{Next, rules};
+use crate::client::Client;
 use crate::filter;
 use crate::filters::Whose;
 use crate::stream::Stream;
@@ -81,15 +83,30 @@ pub(super) async fn pieces(
     }
 }
 
+/// Nothing more goes to a client: one on a UNIX socket that has closed it is noticed by writing only. What was no
+/// request HAProxy answers before there is a stream that could tell.
+fn unsent(client: &Client, is_request: bool, error: &std::io::Error) -> Cause {
+    if is_request
+        && client.part.is_none()
+        && error.kind() == std::io::ErrorKind::BrokenPipe
+        && client.conn().error.get().is_none()
+    {
+        client.conn().error.set(ConnError::of_system(error));
+    }
+    Cause::ClientAbort
+}
+
 /// Sends all of an answer, at most for the client timeout between two steps.
 pub(super) async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
     let limit = stream.frontend().timeouts.client;
-    let client = &mut *stream.client;
+    let (client, is_request) = (&mut *stream.client, stream.txn.has_req);
     client.timer.set_after(limit);
     let mut sent = 0;
     while sent < out.len() {
         let step = std::future::poll_fn(|cx| match client.socket.poll_send(cx, &out[sent..], false) {
-            std::task::Poll::Ready(r) => std::task::Poll::Ready(r.map_err(|_| Cause::ClientAbort)),
+            std::task::Poll::Ready(r) => {
+                std::task::Poll::Ready(r.map_err(|e| unsent(client, is_request, &e)))
+            }
             std::task::Poll::Pending if client.is_overdue(cx, limit) => {
                 std::task::Poll::Ready(Err(Cause::ClientTimeout))
             }
