@@ -66,7 +66,8 @@ pub async fn connect(
             let (number, fault) = describe_server(&why);
             let facts = Secured { fault: fault.map_or(0, |f| f.0), ..secured(handshake.so_far()) };
             let facts = if facts.cipher.is_empty() { Secured { cipher: "(NONE)", ..facts } } else { facts };
-            let text = text(number, fault);
+            // What the library made of it HAProxy tells of clients only.
+            let text = text(number, None);
             // A server that closes without a word has failed the handshake; one that takes its leave has
             // left.
             let silent = number == number::EMPTY && !matches!(why, Failure::Farewell);

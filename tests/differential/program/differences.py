@@ -6,7 +6,7 @@ import difflib, re
 from named import keyed
 from settings import of_case
 from ways import parted
-from times import below_zero, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
+from times import belated, below_zero, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
 
 
 def unstable(one, two):
@@ -24,7 +24,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     ends = idle_ends(first, case) | idle_ends(second, case)
     if leaving(first) != leaving(second):
         first, second = (without_maxima(side) for side in (first, second))
-    first, second = (timely(counted(side, ends, case), case) for side in (first, second))
+    first, second = belated(*(timely(counted(side, ends, case), case) for side in (first, second)), case)
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
     turn = min(rule(first, second, case) for rule in (turned, hurried_body, overtaken))
     first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))

@@ -27,7 +27,7 @@ def timely(side, case):
     closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
     closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
     closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
-    out, going = {}, set()
+    out, going, closed = {}, set(), set()
     for (step, channel), lines in sorted(side.items()):
         name = channel.rpartition(" ")[2]
         if channel.startswith("client "):
@@ -58,8 +58,14 @@ def timely(side, case):
             lines = [line for line in untold(lines) if line != "(ended)"]
         elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
             lines = [line for line in lines if line != "(ended)"]
+            closed.add(channel)
+        elif lines == ["(ended)"] and channel in closed:
+            # The end of what it sent so was seen a step later only.
+            lines = []
         elif channel == "wait" and dropped:
             lines = []
+        else:
+            closed.discard(channel)
         if lines:
             out[step, channel] = lines
     return out
@@ -201,6 +207,23 @@ def unfinished(first, second, case):
             theirs = [line for line in first.get((step, channel), []) if not over(line)]
             if theirs == lines[:len(theirs)] and any(not over(line) for line in lines[len(theirs):]):
                 yield step
+
+
+def belated(first, second, case):
+    """An origin whose connection is closed with the last byte of a response sees that in the same step or in the one that follows: both
+    programs with the end where the first of them has it; of the last step, behind which nothing is seen, without it."""
+    last, sides = len(case["steps"]), (dict(first), dict(second))
+    for one, other in (sides, sides[::-1]):
+        for (step, channel), lines in sorted(one.items()):
+            if not channel.startswith("origin ") or len(lines) < 2 or lines[-1] != "(ended)" or other.get((step, channel)) != lines[:-1]:
+                continue
+            later = min((at for at, name in other if name == channel and at > step), default=None)
+            if step == last:
+                one[step, channel] = lines[:-1]
+            elif later is not None and other[later, channel] == ["(ended)"]:
+                other[step, channel] = lines
+                del other[later, channel]
+    return sides
 
 
 REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")

@@ -91,14 +91,15 @@ impl StateFiles {
         states
     }
 
-    /// Warns of a line that is about another backend or server.
+    /// Warns of a line that is about another backend or server. Lines of backends that have neither its number nor
+    /// its name are there for others.
     fn mismatch(&self, p: &Draft, line: &Known, notes: &mut Diagnostics) {
         let mut warn = |what: String| say(notes, Level::Warning, format!("Proxy '{}': {what}", p.name));
         let id = p.id.unwrap_or(0).to_string();
         let (name, found) = (&p.name, "from server state file");
-        if line.proxy != p.name {
+        if line.proxy != p.name && *line.proxy_id == *id {
             warn(format!("backend name mismatch: {found}: '{}', from running config '{name}'", line.proxy));
-        } else if *line.proxy_id != *id {
+        } else if line.proxy == p.name && *line.proxy_id != *id {
             warn(format!("backend ID mismatch: {found}: '{}', from running config '{id}'", line.proxy_id));
         }
         if line.proxy == p.name && !p.servers.iter().any(|s| s.name == line.name) {

@@ -145,7 +145,7 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let label = format!("'server-template {}/{prefix}'", p.name);
     let (place, sort) = place(s, p, expects, &label)?;
     let mut first = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
-    (first.place, first.span) = (place, prefix.span());
+    (first.place, first.span, first.template) = (place, prefix.span(), Some(prefix.text().into()));
     sort.of(&mut first);
     words(s, &mut first, p, &label, false)?;
     whole(s, &first, &label, prefix.text())?;

@@ -184,6 +184,10 @@ impl Drop for Contact {
 
 /// How an error of the system is told (manual, table of `fc_err` and `bc_err`).
 pub fn describe(e: &io::Error) -> String {
+    if e.kind() == io::ErrorKind::InvalidData {
+        // That is what encrypted connections call it.
+        return "SSL fatal error".to_owned();
+    }
     let text = e.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let name = match e.kind() {

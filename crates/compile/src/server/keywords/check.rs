@@ -241,8 +241,10 @@ fn observe(v: &mut ServerDraft, s: &mut Statement<'_>, p: &mut Draft) -> Step {
         "layer4" | "tcp" => Some(Observe::Layer4),
         "layer7" | "http" => {
             if p.mode != program::Mode::Http {
-                let text =
-                    format!("'server {}/{}' : '{word}' can only be used in http proxies..", p.name, v.name);
+                // A `default-server` line has no name.
+                let named = !v.name.is_empty() || v.template.is_some();
+                let before = if named { format!("{} : ", v.label(p)) } else { String::new() };
+                let text = format!("{before}'{word}' can only be used in http proxies..");
                 let note = Diagnostic::new(Level::Alert, word.span(), text).tolerated();
                 s.notes.push(crate::statement::bracket(note));
             }
