@@ -14,7 +14,7 @@ MASKS = [
     ("ends", r"origin", r"^\((closed|reset)\)$", "(ended)"),
     ("need", r".*show servers conn", r"^(\S+/\S+ \d+/\d+ \S+ \S+ - \d+ \d+) \d+ \d+ \d+ \d+ \d+ \d+ ", r"\1 USED MAX NEED IDLE UNSAFE SAFE "),
     ("slim", r"final show stat|cli show stat", r"(?<= )slim=\d+", "slim=N"),
-    ("slim", r".*show stat", r"(?<=\.slim\.1:CLPV:u32:)\d+", "N"),
+    ("slim", r".*show stat", r"(\.slim\.1:(?:CLPV|ConfigLimitProcess):u32:)\d+", r"\1N"),
     # Ports of a binary PROXY header, where the origin shows its bytes.
     ("ports", r"origin", r"(\\r\\n\\r\\n\\x00\\r\\nQUIT\\n!(?:\\x11\\x00(?:CHAR){9}|!\\x00(?:CHAR){33}))(?:CHAR){4}".replace("CHAR", r"\\x..|[^\\]|\\[rnt\\]"), r"\1 PORTS "),
     # Whether connect() has returned when the proxy resets a connection that it does not want.
@@ -31,7 +31,7 @@ MASKS = [
     # An upload that its client cut short is to HAProxy an error of the protocol.
     ("cut-upload", r"origin", r"^(stream \d+ RST) [18]$", r"\1 of a request that ends early"),
     # A number beyond 32 bits, of which `hdr_val` and its kin keep the last 32 in HAProxy.
-    ("overflow", r"client|origin|log", r"(?<!\d)(1410065407|2820130814|19999999998)(?!\d)", "9999999999"),
+    ("overflow", r"client|origin|log", r"(?<!\d)(1410065407|2820130814|19999999998)(?!\d)|0000000[02]540BE3FF", "9999999999"),
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
@@ -48,6 +48,8 @@ MASKS = [
     ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
     # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
     ("left", r"log", r"( T/-1/\+?T \+?0) (?:--|CC) ", r"\1 LEFT "),
+    # A 2xx to CONNECT has no length (RFC 9110 section 8.6), which HAProxy leaves in it.
+    ("connect-length", r"log", r'(?<= 2\d\d) \+?\d+(?= .* "CONNECT )', " BYTES"),
     # So is what came along with the head, where the log is written then.
     ("asap", r"log", r"(?<= [1-5]\d\d) \+\d+(?= )", " +BYTES"),
 ]

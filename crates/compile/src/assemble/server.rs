@@ -160,9 +160,10 @@ fn port(ports: Ports) -> u16 {
 }
 
 /// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the
-/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
+/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said, but not of a server
+/// in maintenance.
 fn unproved(server: &ServerDraft) -> bool {
-    server.init_state == InitState::Unsaid && !server.defaulted
+    server.init_state == InitState::Unsaid && (!server.defaulted || server.disabled)
 }
 
 /// What is said of a server that may change while the process runs.
