@@ -49,14 +49,11 @@ struct Line {
 
 impl Maker for Line {
     fn begin(&self, _: &mut Exec<'_>) -> Option<Box<dyn Filter>> {
-        let settings = &self.settings;
-        let request = self.request && !settings.request.algorithms.is_empty();
-        let response = self.response && !settings.response.algorithms.is_empty();
-        (request || response).then(|| {
+        (self.request || self.response).then(|| {
             Box::new(Compressing {
                 settings: self.settings.clone(),
-                request,
-                response,
+                request: self.request,
+                response: self.response,
                 accepted: None,
                 up: None,
                 down: None,
@@ -126,8 +123,13 @@ fn is_short(exec: &Exec<'_>, side: Side, least: u64) -> bool {
 }
 
 impl Compressing {
-    /// The request's head has its final form.
+    /// The request's head has its final form, and its backend is known.
     fn request_head(&mut self, exec: &mut Exec<'_>) {
+        if let [Some(front), Some(back)] = exec.live.compression()
+            && front != back
+        {
+            self.settings = Arc::new(Compression::of_stream(front, back));
+        }
         if self.response {
             let found = choice::for_response(&exec.txn.req, &self.settings.response);
             self.accepted = found.map(|(algorithm, _)| algorithm);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base::fleet::Pin;
 use bumpalo::Bump;
 use lang::Env;
+use lang::compression::Compression;
 use lang::env::{Limits, Payload, Side, TcpInfo};
 use model::proxy::{Listener, Proxy};
 use model::vars::Scope;
@@ -167,6 +168,11 @@ impl lang::Live for View<'_> {
 
     fn backend(&self) -> Option<&Proxy> {
         Some(&self.backend_at()?.state)
+    }
+
+    fn compression(&self) -> [Option<&Compression>; 2] {
+        let front = &self.worker.shared.program.configured(self.frontend).compression;
+        [front.as_deref(), self.backend_at().and_then(|back| back.compression.as_deref())]
     }
 
     fn server(&self) -> Option<&Server> {

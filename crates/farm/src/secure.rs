@@ -20,7 +20,8 @@ pub fn sizes(tune: &Tune) -> Sizes {
     }
 }
 
-/// Counts a handshake with a server. One that ran out of time was broken off and is no failed one, as in HAProxy.
+/// Counts a handshake with a server. One that ran out of time was broken off and is no failed one, as in
+/// HAProxy.
 pub fn count(worker: &FarmWorker, proxy: &Proxy, server: &model::Server, shaken: &Shaken) {
     if !matches!(shaken, Err(Refused::TimedOut)) {
         count_server(worker, proxy, Some(server), shaken.as_ref().ok().map(|(_, facts)| facts.resumed));

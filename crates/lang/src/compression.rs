@@ -58,6 +58,20 @@ pub struct OneWay {
     pub least: u64,
 }
 
+impl OneWay {
+    /// What holds for a stream: what its backend says, and where that says nothing, what its frontend does.
+    fn of_stream(front: &OneWay, back: &OneWay) -> OneWay {
+        fn either<T: Clone>(back: &[T], front: &[T]) -> Vec<T> {
+            if back.is_empty() { front.to_vec() } else { back.to_vec() }
+        }
+        OneWay {
+            algorithms: either(&back.algorithms, &front.algorithms),
+            types: either(&back.types, &front.types),
+            least: if back.least == 0 { front.least } else { back.least },
+        }
+    }
+}
+
 /// The lines of a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compression {
@@ -78,4 +92,17 @@ pub struct Direction {
     pub requests: bool,
     /// Responses.
     pub responses: bool,
+}
+
+impl Compression {
+    /// What holds for a stream whose frontend and backend both have such lines: each setting is the backend's
+    /// where it has one, `offload` holds if either has it. `direction` is a matter of each filter.
+    pub fn of_stream(front: &Compression, back: &Compression) -> Compression {
+        Compression {
+            request: OneWay::of_stream(&front.request, &back.request),
+            response: OneWay::of_stream(&front.response, &back.response),
+            offload: front.offload || back.offload,
+            direction: back.direction.or(front.direction),
+        }
+    }
 }

@@ -88,6 +88,10 @@ pub trait Live {
     fn frontend(&self) -> &Proxy;
     /// The backend, once chosen.
     fn backend(&self) -> Option<&Proxy>;
+    /// What the lines `compression` of frontend and backend say.
+    fn compression(&self) -> [Option<&crate::compression::Compression>; 2] {
+        [None; 2]
+    }
     /// The server, once chosen.
     fn server(&self) -> Option<&Server>;
     /// The listener.

@@ -83,6 +83,8 @@ pub struct Proxy {
     pub mail: Option<Arc<model::mail::Mail>>,
     /// `use-fcgi-app`.
     pub fcgi: Option<crate::fcgi::Application>,
+    /// `compression`, if there is such a line.
+    pub compression: Option<Arc<lang::compression::Compression>>,
     /// Rule sets.
     pub rules: Rules,
     /// `bind`.
@@ -239,6 +241,7 @@ impl Proxy {
             options: self.options.clone(),
             mail: None,
             fcgi: None,
+            compression: self.compression.clone(),
             rules: self.rules.clone(),
             binds: Vec::new(),
             maxconn: 0,

@@ -111,8 +111,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Proxy {
         let (mut log, check) = (self.logging(index, p, notes), self.ruleset(index, p, notes));
-        let mut servers = self.servers(index, p, all, &check, notes);
-        self.log_servers(index, p, &mut servers, notes);
+        let servers = self.servers(index, p, all, &check, notes);
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
         self.idle(p, &parsed, notes);
@@ -131,6 +130,7 @@ impl Assembly<'_> {
             timeouts: p.timeouts,
             options: options(p, parsed.application.is_some()),
             fcgi: self.application(p, &parsed, notes),
+            compression: p.compression.clone().filter(|_| p.mode == Mode::Http),
             rules: parsed.rules,
             binds,
             maxconn: p.maxconn.unwrap_or(0),

@@ -160,8 +160,8 @@ fn port(ports: Ports) -> u16 {
 }
 
 /// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the
-/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said, but not of a server
-/// in maintenance.
+/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said, but not of a
+/// server in maintenance.
 fn unproved(server: &ServerDraft) -> bool {
     server.init_state == InitState::Unsaid && (!server.defaulted || server.disabled)
 }
@@ -262,6 +262,7 @@ impl Assembly<'_> {
             let made = finished(server, p, state, (parts, settings, track), ruleset);
             out.push(program::Server { resolvers: self.resolvers_of(server, p, notes), ..made });
         }
+        self.log_servers(index, p, &mut out, notes);
         out
     }
 

@@ -104,7 +104,8 @@ pub(super) async fn secure(
         left
     })
     .await;
-    // What data overtook is counted when it is over, and what a client's leaving broke off is no failed handshake.
+    // What data overtook is counted when it is over, and what a client's leaving broke off is no failed
+    // handshake.
     let early = matches!(&shaken, Ok((tls, _)) if tls.is_early());
     if !early && !left {
         farm::secure::count(&stream.worker.farm, proxy, &config.state, &shaken);

@@ -523,10 +523,11 @@ pub fn count_internal_error(stream: &Stream<'_>) {
 ///
 /// A stream that is cut off as TCP (`tcp-request content`) counts at the frontend alone.
 pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
-    // `silent-drop` counts among the requests wherever it stands.
-    let response = response && !stream.client.session.vanished.get();
+    // `silent-drop` counts among the requests wherever it stands, and at a backend that is chosen.
+    let vanished = stream.client.session.vanished.get();
+    let response = response && !vanished;
     let worker = stream.worker.index;
-    let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
+    let back = stream.txn.backend.filter(|_| !cut || response || vanished).map(|_| stream.backend());
     let back = back.as_ref().map(|b| b.state.back.counters.of(worker));
     let front = stream.front_counters();
     if response {
