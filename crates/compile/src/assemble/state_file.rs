@@ -91,8 +91,8 @@ impl StateFiles {
         states
     }
 
-    /// Warns of a line that is about another backend or server. Lines of backends that have neither its number
-    /// nor its name are there for others.
+    /// Warns of a line that is about another backend or server. Lines of backends that have neither its
+    /// number nor its name are there for others.
     fn mismatch(&self, p: &Draft, line: &Known, notes: &mut Diagnostics) {
         let mut warn = |what: String| say(notes, Level::Warning, format!("Proxy '{}': {what}", p.name));
         let id = p.id.unwrap_or(0).to_string();

@@ -83,8 +83,8 @@ pub(super) async fn pieces(
     }
 }
 
-/// Nothing more goes to a client: one on a UNIX socket that has closed it is noticed by writing only. What was
-/// no request HAProxy answers before there is a stream that could tell.
+/// Nothing more goes to a client: one on a UNIX socket that has closed it is noticed by writing only. What
+/// was no request HAProxy answers before there is a stream that could tell.
 fn unsent(client: &Client, is_request: bool, error: &std::io::Error) -> Cause {
     if is_request
         && client.part.is_none()
