@@ -120,7 +120,7 @@ def of_case(record, case):
         # then, with which its server is not at work any more, is a matter of time.
         early_line = lambda l: GAUGES.sub("GAUGES", l) if "/<STATS> " in l else AT_SERVER.sub(r"\1N", l)
         record = {key: [early_line(l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
-    if any(re.match(r"\s+http-response do-log\b", line) for line in case["config"]):
+    if any(re.match(r"\s+http-(after-)?response do-log\b", line) for line in case["config"]):
         # Nor whether the end of a response was seen by the time its rules run: either program says one or the other from run to run.
         record = {key: [AT_SERVER.sub(r"\1N", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(line.split()[:2] == ["balance", "log-hash"] for line in case["config"]):
@@ -315,7 +315,7 @@ ENDS = re.compile(r"\((closed|reset)\)$|GOAWAY last=\d+ code=0$|\(ended\)$")
 # Rules that end a connection of TCP when its server is reached.
 SHUTS = re.compile(r"\s+tcp-response content (reject|close|silent-drop)\b")
 # The connections of process, frontend, backend and server in a log line, before the retries.
-GAUGES = re.compile(r"(?<= )\d+/\d+/\d+/\d+(?=/\+?\d+ \d+/\d+( |$))")
+GAUGES = re.compile(r"(?<= )\d+/\d+/\d+/(?:\d+|N)(?=/\+?\d+ \d+/\d+( |$))")
 
 
 def in_pieces(case):
