@@ -334,15 +334,18 @@ def overlooked(case, *sides):
 
 # The line of a rule about an answer to a client that has left, and the line of such a stream.
 UNSEEN = re.compile(r" 400 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
-UNANSWERED = re.compile(r" -1 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
+UNANSWERED = re.compile(r" -1 (?:\+?\d+|BYTES) \S+ \S+ CC-- (?:\d+/\d+/\d+/(?:\d+|N)|GAUGES)/\+?[1-9]")
 
 
 def unseen(case, *sides):
-    """Without lines of `http-after-response do-log` about the answer that HAProxy makes for a client that has left behind an early hint,
-    while a server is tried again: the stream's own line tells of no answer."""
-    if not all(any(re.match(rule, line) for line in case["config"]) for rule in (r"\s+http-after-response do-log\b", r"\s+http-request early-hint ")):
+    """Without lines of `http-after-response do-log` about the answer that HAProxy makes for a client that has left in the middle of its request,
+    while a server is tried again: the stream's own line tells of no answer, and is kept back where such rules set its level."""
+    ruled = lambda action: any(re.match(rf"\s+http-after-response {action}\b", line) for line in case["config"])
+    told, levels = ruled("do-log"), ruled("set-log-level")
+    if not (told or levels):
         return sides
-    clean = lambda key, lines: key[1] == "log" and any(map(UNANSWERED.search, lines)) and [line for line in lines if not UNSEEN.search(line)] or lines
+    other = lambda line: not (told and UNSEEN.search(line) or levels and UNANSWERED.search(line))
+    clean = lambda key, lines: list(filter(other, lines)) if key[1] == "log" and any(map(UNANSWERED.search, lines)) else lines
     return tuple({key: clean(key, lines) for key, lines in side.items()} for side in sides)
 
 
