@@ -105,11 +105,16 @@ def at_once(case):
     return any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values())
 
 
+def asked_at_length(case):
+    """Origins read checks to their end since then."""
+    return any(re.search(r"http-check send .*\bbody", line) for line in case.get("config", ()))
+
+
 class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.00390625 * asked_at_length(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 
