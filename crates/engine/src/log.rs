@@ -186,15 +186,18 @@ pub fn connection_error(client: &Client, text: &str) {
 }
 
 /// The same, where the caller knows whether the peer has said anything. A frontend without any format says
-/// nothing of such connections, unless it names steps, as in HAProxy.
+/// nothing of such connections, unless it names steps, but its samples count them, as in HAProxy.
 pub fn handshake_error(client: &Client, text: &str) {
     let worker = &client.worker;
     let proxy = client.frontend();
-    if proxy.log.targets.is_empty() || !(proxy.log.waits.some || proxy.log.steps.is_some()) {
+    if proxy.log.targets.is_empty() {
         return;
     }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
     let event = Event { origin: Origin::Error, level, profile: None };
+    if !(proxy.log.waits.some || proxy.log.steps.is_some()) {
+        return worker.sinks.send(proxy, event, Body::Nothing);
+    }
     let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
     if proxy.log.error_format.is_some() {
         return evaluate(client, |env| {

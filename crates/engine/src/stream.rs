@@ -429,8 +429,8 @@ impl<'c> Stream<'c> {
     ) -> Run {
         let txn = &mut self.txn;
         // The rules of a request are part of it: the time that it took is known behind them, and behind those
-        // of their answer.
-        let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy);
+        // of their answer, unless that says that the request can't be served.
+        let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy | Cause::ClientAbort);
         let answered = self.local_body.is_some() && txn.times.queued.is_none() && !refused;
         let part = (side == Side::Request || answered) && !txn.times.waited;
         let read = if part { txn.times.request.take() } else { None };

@@ -2,7 +2,7 @@
 import re
 
 from named import dropped
-from settings import ENDS, GAUGES, REFUSES, early, in_pieces, over
+from settings import ENDS, GAUGES, REFUSES, early, given_up, in_pieces, over
 
 
 def without_interim(lines):
@@ -337,23 +337,49 @@ def held(case, *sides):
     return sides
 
 
+# A request that was kept in a tarpit.
+TARPITTED = re.compile(r" PT\S\S (\d+/|GAUGES)")
+# What moves with it.
+KEPT_ON = re.compile(r"\S+/(FRONTEND|BACKEND|sock-\d+|n\d+) (smax|scur|cli_abrt)=")
+
+
+def overlooked(case, *sides):
+    """Without lines of requests in a tarpit where one program wrote them in other steps than the other: HAProxy overlooks a client that leaves it
+    now and then, and writes the line when its time is over; until then it counts among the connections."""
+    if not any(re.match(r"\s+http-request tarpit\b", line) for line in case["config"]):
+        return sides
+    plain = lambda line: GAUGES.sub("GAUGES", line)
+    kept = [{key: sorted(map(plain, filter(TARPITTED.search, lines))) for key, lines in side.items() if key[1] == "log"} for side in sides]
+    moved = [key[0] for key in {*kept[0], *kept[1]} if kept[0].get(key, []) != kept[1].get(key, [])]
+    if not moved or sorted(sum(kept[0].values(), [])) != sorted(sum(kept[1].values(), [])):
+        return sides
+    late = lambda line: TARPITTED.search(line) or KEPT_ON.match(line)
+    rest = lambda key, lines: [plain(line) for line in lines if not late(line)] if (key[1] == "log" or "show stat" in key[1]) and key[0] >= min(moved) else lines
+    return tuple({key: told for key, lines in side.items() for told in [rest(key, lines)] if told} for side in sides)
+
+
 # The line of a rule about an answer to a client that has left, and the line of such a stream.
 UNSEEN = re.compile(r" 400 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
-UNANSWERED = re.compile(r" -1 (?:\+?\d+|BYTES) \S+ \S+ CC-- ")
+UNANSWERED = re.compile(r" -1 (?:\+?\d+|BYTES) \S+ \S+ CC-- (?:\d+/\d+/\d+/(?:\d+|N)|GAUGES)/\+?[1-9]")
 
 
 def unseen(case, *sides):
-    """Without lines of `http-after-response do-log` about the answer that HAProxy makes for a client that has left behind an early hint,
-    while a server is tried again: the stream's own line tells of no answer."""
-    if not all(any(re.match(rule, line) for line in case["config"]) for rule in (r"\s+http-after-response do-log\b", r"\s+http-request early-hint ")):
+    """Without lines of `http-after-response do-log` about the answer that HAProxy makes for a client that has left in the middle of its request,
+    while a server is tried again: the stream's own line tells of no answer, and is kept back where such rules set its level."""
+    ruled = lambda action: any(re.match(rf"\s+http-after-response {action}\b", line) for line in case["config"])
+    told, levels = ruled("do-log"), ruled("set-log-level")
+    if not (told or levels):
         return sides
-    clean = lambda key, lines: key[1] == "log" and any(map(UNANSWERED.search, lines)) and [line for line in lines if not UNSEEN.search(line)] or lines
+    other = lambda line: not (told and UNSEEN.search(line) or levels and UNANSWERED.search(line))
+    clean = lambda key, lines: list(filter(other, lines)) if key[1] == "log" and any(map(UNANSWERED.search, lines)) else lines
     return tuple({key: clean(key, lines) for key, lines in side.items()} for side in sides)
 
 
 # A session of TCP that a rule ended before anything of the server's went to the client, and one that never had a stream.
 TURNED_AWAY = re.compile(r" \S+/\S+ (?:-?\d+|T)/(?:-?\d+|T)/\+?(?:-?\d+|T) \+?0 (?:PD|PC|PR|--) ")
 NO_STREAM = re.compile(r"\] \S+/\S+: Success$")
+# One that a rule refused before it had a server.
+REFUSED_AT_ONCE = re.compile(r" \S+/<NOSRV> -1/-1/\+?T \+?0 PR ")
 
 
 def turned_away(case, *sides):
@@ -363,6 +389,9 @@ def turned_away(case, *sides):
     late = any(re.match(r"\s+tcp-response content (reject|close|silent-drop)\b", line) for line in case["config"])
     # Who has sent nothing yet that went on has no line with `dontlognull`.
     null = any(line.split() == ["option", "dontlognull"] for line in case["config"])
+    # Rules on content that wait for nothing refuse it before its first bytes or behind them.
+    at_once = null and any(re.match(r"\s+tcp-request content (reject|silent-drop)\b", line) for line in case["config"]) and not any(re.match(r"\s+tcp-request inspect-delay ", line) for line in case["config"])
+    speaks = {at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] in ("send", "fill") for op in ops)}
     logs = [{key[0]: lines for key, lines in side.items() if key[1] == "log"} for side in sides]
     told = lambda log, step, line, none=False: any(map(line.search, log[step])) if step in log else none
     ended = {step for step in set().union(*logs) if late and all(told(log, step, TURNED_AWAY, null) for log in logs)}
@@ -373,6 +402,8 @@ def turned_away(case, *sides):
         ended |= {step for step in set().union(*logs) - answered if not any(re.search(r"(PD|PC|PR|--|[CSscLI][A-Z]) \d+/\d+/", line) for log in logs for line in log.get(step, []))}
     for side in sides:
         for key in list(side):
+            if at_once and key[0] in speaks and key[1] == "log":
+                side[key] = [line for line in side[key] if not REFUSED_AT_ONCE.search(line)]
             if key[0] in ended and key[1].startswith("origin "):
                 side[key] = [line for line in side[key] if not re.match(r"\| |\((closed|reset|ended)\)$", line) or line.startswith(("| PROXY ", "| \\r\\n\\r\\n\\x00"))]
             elif key[0] in ended and key[1].startswith("client ") and all(re.match(r"TLS |\((closed|reset|ended)\)$", line) for line in side[key]):
@@ -392,6 +423,21 @@ def refused_by_half(case, *sides):
         return 1 << 30
     ends = lambda side, step: sorted(key[1] for key, lines in side.items() if key[0] == step and key[1].startswith("origin ") and "(ended)" in lines)
     return min((step + 1 for step in in_pieces(case) if ends(sides[0], step) != ends(sides[1], step)), default=1 << 30)
+
+
+def carried_otherwise(case, *sides):
+    """The step in which another connection to a server of HTTP/2 carries a request, behind a response that a rule refused: its stream was reset
+    by one program alone, for the other had seen its end, and the order of connections at rest follows from that."""
+    if not any(map(REFUSES.match, case["config"])):
+        return 1 << 30
+    told = lambda side: {key: lines for key, lines in side.items() if key[1].startswith("origin ")}
+    plain = lambda side: {key: [given_up(line) for line in lines] for key, lines in told(side).items()}
+    first, second = map(plain, sides)
+    half = [key[0] for key in {*first} & {*second} if first[key] == second[key] and sides[0][key] != sides[1][key]]
+    others = lambda side, step: sorted((key[1].partition("#")[0], [re.sub(r"^stream \d+", "stream N", l) for l in lines]) for key, lines in side.items() if key[0] == step)
+    parts = lambda step: any(first.get(key) != second.get(key) for key in {*first, *second} if key[0] == step)
+    steps = {key[0] for key in first if half and key[0] > min(half)}
+    return min((step for step in steps if parts(step) and others(first, step) == others(second, step)), default=1 << 30)
 
 
 def retried_by_half(case, *sides):

@@ -105,6 +105,10 @@ class OriginLink:
 
     def ready(self, op):
         kind = op[0]
+        if kind == "head" and self.origin.quiet:
+            # What of a check is unread when the origin closes would take its answer along.
+            end = http1.request_end(self.buffer)
+            return http1.head_end(self.buffer) >= 0 and (end is None or end >= 0)
         if kind == "head":
             return http1.head_end(self.buffer) >= 0
         if kind == "full":

@@ -255,6 +255,8 @@ pub(crate) struct Draft {
     pub log_steps: Option<u16>,
     /// The section itself said so.
     pub own_log_steps: bool,
+    /// The moments that its lines name, and those of the sections above: what it says comes to theirs.
+    pub named_log_steps: u16,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     pub capture_cookie: Option<CaptureCookie>,

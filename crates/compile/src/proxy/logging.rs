@@ -123,7 +123,8 @@ fn format(s: &mut Statement<'_>) -> Step<Deferred> {
     Ok(Deferred { at: s.at, word })
 }
 
-/// `log-steps all` or a list of moments.
+/// `log-steps all` or a list of moments. They come to those that were named before, also in the section that
+/// this one starts from, and `all` (or no word) means all only where none are named, as in HAProxy.
 fn steps(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let text = s.next().map_or("", |w| w.text());
     if p.kind == crate::draft::Kind::Backend {
@@ -143,7 +144,8 @@ fn steps(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             }
         }
     }
-    p.log_steps = Some(if text == "all" { u16::MAX } else { set });
+    p.named_log_steps |= set;
+    p.log_steps = Some(if p.named_log_steps == 0 { u16::MAX } else { p.named_log_steps });
     p.own_log_steps = true;
     Ok(())
 }

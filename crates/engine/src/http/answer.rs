@@ -137,7 +137,9 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     }
     // A service is reached at once, as a server would be.
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
-    (times.queued, times.connected, times.response) = (now, now, now);
+    (times.queued, times.connected) = (now, now);
+    crate::log::step(stream, model::Origin::Connect);
+    stream.txn.times.response = now;
     super::rules::intercepted(stream);
     if let Step::Done(next) = super::rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;

@@ -45,8 +45,12 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     txn.by_service = Some(SERVER);
     let times = &mut txn.times;
     times.queued = times.queued.or(now);
-    times.connected = times.connected.or(now);
-    times.response = times.response.or(now);
+    if times.connected.is_none() {
+        times.connected = now;
+        crate::log::step(stream, model::Origin::Connect);
+    }
+    let txn = &mut *stream.txn;
+    txn.times.response = txn.times.response.or(now);
     if !txn.server_conn.begun {
         txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
     }

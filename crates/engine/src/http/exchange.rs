@@ -207,8 +207,9 @@ fn misled(stream: &mut Stream<'_>) -> Step {
 
 /// Refuses what is no request.
 ///
-/// No stream is made for what is no request: a frontend of TCP logs it as the end of its own session. The
-/// stream of TCP that waited for the request (`upgraded`) is one that its client cut off.
+/// No stream is made for what is no request: a frontend of TCP logs it as the end of its own session, with
+/// whose addresses rules on content have nothing to do. The stream of TCP that waited for the request
+/// (`upgraded`) is one that its client cut off.
 async fn bad(stream: &mut Stream<'_>, status: u16, upgraded: bool) -> Next {
     if stream.frontend().mode != Mode::Tcp {
         return answer::refuse(stream, status).await;
@@ -220,6 +221,7 @@ async fn bad(stream: &mut Stream<'_>, status: u16, upgraded: bool) -> Next {
         }
     }
     stream.txn.backend = None;
+    (stream.txn.decisions.src, stream.txn.decisions.dst) = (None, None);
     stream.txn.term = Term::default();
     stream.end(Cause::Proxy, Phase::Request);
     let next = answer::refuse(stream, status).await;

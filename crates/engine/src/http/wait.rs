@@ -80,8 +80,6 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
             Err(e) if e.kind() == std::io::ErrorKind::OutOfMemory => break Waited::Enough,
             _ => {
                 stream.http.client_left = true;
-                // What it took is known to the rules of the answer, too.
-                stream.txn.times.waited = true;
                 break Waited::Enough;
             }
         }

@@ -71,6 +71,8 @@ pub struct Event {
 pub enum Body<'b> {
     /// These words.
     Text(&'b [u8]),
+    /// Nothing: there is no line, but samples count it.
+    Nothing,
     /// What formats make of a transaction; profiles may put others in their place.
     Made {
         /// The proxy's format for the moment.
@@ -130,10 +132,8 @@ impl Sinks {
             let profile = event.profile.or(target.profile);
             let profile = profile.and_then(|i| program.log_profiles.get(i as usize));
             let step = profile.and_then(|p| p.step(event.origin));
-            if step.is_some_and(|s| s.drop)
-                || !body.says(step)
-                || !target.sample.as_deref().is_none_or(is_sampled)
-            {
+            // Lines that a profile drops count in samples, too.
+            if !target.sample.as_deref().is_none_or(is_sampled) || step.is_some_and(|s| s.drop) {
                 continue;
             }
             let Some(own) = buffers.make(body, step) else { continue };
@@ -327,19 +327,9 @@ impl Sinks {
     }
 }
 
-impl Body<'_> {
-    /// Whether there is a line to make: what has no format is no line that a sample could count.
-    fn says(&self, step: Option<&Step>) -> bool {
-        match self {
-            Body::Text(_) => true,
-            Body::Made { format, .. } => format.is_some() || step.is_some_and(|s| s.format.is_some()),
-        }
-    }
-}
-
 impl Buffers {
     /// Makes message and structured data; whether they are a profile's own, or `None` if there is no line to
-    /// make.
+    /// make: without a format there is none, which samples have counted all the same, as in HAProxy.
     fn make(&mut self, body: Body<'_>, step: Option<&Step>) -> Option<bool> {
         let (format, structured, env) = match body {
             Body::Text(text) => {
@@ -350,6 +340,7 @@ impl Buffers {
                 }
                 return Some(false);
             }
+            Body::Nothing => return None,
             Body::Made { format, structured, env } => (format, structured, env),
         };
         let special = step.filter(|s| s.format.is_some() || s.structured.is_some());
