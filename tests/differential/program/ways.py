@@ -110,6 +110,7 @@ def parted(record, case):
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "cli" and ready.search(op[1]) for op in ops)]
     steps += hollow(record, case)
     steps += cut_twice(case)
+    steps += merged(case)
     steps += lost(record, case)
     if any(channel == "end" and any(re.match(r"exit -(6|11) early", line) for line in lines) for _, channel, lines in record):
         # HAProxy 3.5-dev5 crashed in the last step that it has.
@@ -217,6 +218,20 @@ def cut_twice(case):
         parts = [op[2] for op in ops if op[0] == "send"]
         if any(SEVERAL.search(part.rpartition("\r\n\r\n")[2]) for part in parts[:-1]):
             yield at + 1
+
+
+# The normalizers that HAProxy 3.5-dev5 takes for `path-merge-slashes` where a condition stands right behind them.
+MERGED = re.compile(r"\s+http-request normalize-uri (percent-decode-unreserved|percent-to-uppercase|path-strip-dotdot) (if|unless) ")
+
+
+def merged(case):
+    """The steps in which such a rule may meet a path that it changes, or that has two slashes in a row."""
+    if any(map(MERGED.match, case["config"])):
+        for at, ops in enumerate(case["steps"]):
+            targets = [value for op in ops if op[0] == "stream" for name, value in op[3] if name == ":path"]
+            targets += [found for op in ops if op[0] == "send" for found in re.findall(r"(?m)^\S+ (\S+) HTTP/1", op[2])]
+            if any(re.search(r"(?<!:)//|%|/\.\.", target) for target in targets):
+                yield at + 1
 
 
 # The head of a request without a body that says how its body is packed.
