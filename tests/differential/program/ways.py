@@ -246,10 +246,11 @@ def hollow(record, case):
 
 
 def headless(record):
-    """The steps in which a stream of HTTP/2 has data and never had fields."""
+    """The steps in which a stream of HTTP/2 has data and never had fields, or those of an interim response alone."""
     known = set()
     for step, channel, lines in record:
-        streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line in lines if channel.startswith("client ")]
+        behind = zip(lines, [*lines[1:], ""]) if channel.startswith("client ") else ()
+        streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line, fields in behind if not re.match(r"  :status: 1\d\d$", fields)]
         known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
         if any(found and (channel, found[1]) not in known for found in streams):
             yield step
