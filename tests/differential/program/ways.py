@@ -119,6 +119,7 @@ def parted(record, case):
         unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
     steps += unended(record, case)
+    steps += once(record, case)
     steps += unconnected(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
@@ -196,6 +197,14 @@ def unended(record, case):
     if targets and any(re.match(r"\s+(filter|compression) ", line) for line in case["config"]):
         told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
         yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
+
+
+def once(record, case):
+    """The steps behind the first answer of `redir` of a server with `maxconn`: HAProxy 3.5-dev5 never chooses that server again."""
+    targets = [found[1] for line in case["config"] if re.search(r" maxconn ", line) for found in re.finditer(r"\s+server.* redir (\S+)", line)]
+    if targets:
+        told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
+        yield from (step + 1 for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
 def unconnected(record, case):
