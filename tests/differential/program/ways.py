@@ -23,10 +23,16 @@ def nowhere(config):
 UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 50[24]|body \d+: <html><body><h1>50[24] ")
 
 
-def places_of_502(config):
-    """The addresses that stand for a 502 (`errorloc`)."""
-    found = (re.match(r"\s+errorloc(?:302|303)? 502 (\S+)", line) for line in config)
-    return [" *location: " + re.escape(place[1]) + "$" for place in found if place]
+def places_of_502(case):
+    """What stands for a 502: the address of an `errorloc`, the status of an `errorfile`."""
+    for line in case["config"]:
+        place = re.match(r"\s+errorloc(?:302|303)? 502 (\S+)", line)
+        if place:
+            yield " *location: " + re.escape(place[1]) + "$"
+        file = re.match(r"\s+errorfile 502 (\S+)", line)
+        status = file and re.match(r"HTTP/\S+ (\d+)", case["files"].get(file[1], ""))
+        if status:
+            yield rf"(HTTP/1\.\d|  :status:) {status[1]}\b"
 
 
 def unreachable(case):
@@ -104,6 +110,7 @@ def parted(record, case):
     steps += reweighed_at_run_time(case)
     steps += headless(record)
     steps += pathless(record)
+    steps += nameless(record, case)
     idle = laid_up(case["config"])
     if idle:
         ready = re.compile(rf"(enable server|set server) \S+/(?:{'|'.join(sorted(idle))})( state (ready|drain))?$")
@@ -116,7 +123,7 @@ def parted(record, case):
         # HAProxy 3.5-dev5 crashed in the last step that it has.
         steps.append(max((step for step, _, _ in record if 0 < step < 1000), default=1))
     if unreachable(case):
-        unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
+        unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case)]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
     steps += unended(record, case)
     steps += once(record, case)
@@ -184,6 +191,16 @@ def lost(record, case):
                 yield step
 
 
+# A host that is longer than a name of a server may be (RFC 6066 section 3).
+OVERLONG = re.compile(r" *(host|:authority): .{256,}")
+
+
+def nameless(record, case):
+    """The steps in which HAProxy trusts a server whatever its certificate says, for the host is too long to be told to it as its name."""
+    if any(re.match(r"\s+(default-)?server.* verify required\b", line) for line in case["config"]):
+        yield from (step for step, channel, lines in record if channel.startswith("origin ") and any(map(OVERLONG.match, lines)))
+
+
 def slept(record, case):
     """The steps in which HAProxy ends a `wait-for-body` behind an action of a script that slept as soon as it begins."""
     config = "\n".join(case["config"])
@@ -210,9 +227,10 @@ def once(record, case):
 def unconnected(record, case):
     """The steps in which HAProxy waits for an answer of a server that never took the connection: with `proto` it takes it for connected at
     once, and `timeout connect` does not count. Here only the kernel of a server with `tcp-md5sig` takes none."""
-    mute = [line.split()[1] for line in case["config"] if re.match(r"\s+server .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line)]
+    lines = (line.split() for line in case["config"] if re.match(r"\s+server(-template)? .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line))
+    mute = [re.escape(words[1]) + (r"\d+" if words[0] == "server-template" else "") for words in lines]
     if mute:
-        waited = re.compile(r".*/(?:" + "|".join(map(re.escape, mute)) + r") \S+/-1/\S+ 504 .* sH")
+        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ 504 .* sH")
         yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
 
 
