@@ -80,8 +80,8 @@ def parted(record, case):
         opened = {f"client {op[1]}" for ops in case["steps"] for op in ops if secure(op)}
         known = {channel for _, channel, lines in record if any(line.startswith("TLS ") for line in lines)}
         steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
-    # A path without a slash, which HAProxy takes for more of the host's name.
-    steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: [^?]*\?", line) for line in lines)]
+    # A path without a slash, which HAProxy takes for more of the host's name, and the path of a CONNECT, which it takes for that.
+    steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: ([^?]*\?|/)", line) for line in lines)]
     if any("req.body_size" in line for line in case["config"]):
         # Without `content-length` the body of a request of HTTP/2 has the size 0 in HAProxy 3.5-dev5.
         sized = lambda op: any(name == "content-length" for name, _ in op[3])

@@ -255,6 +255,8 @@ pub(crate) struct Draft {
     pub log_steps: Option<u16>,
     /// The section itself said so.
     pub own_log_steps: bool,
+    /// Those that were named, here or in the `defaults` section.
+    pub named_log_steps: u16,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     pub capture_cookie: Option<CaptureCookie>,

@@ -143,7 +143,9 @@ fn steps(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             }
         }
     }
-    p.log_steps = Some(if text == "all" { u16::MAX } else { set });
+    // As in HAProxy those that are named add up, also to those of the `defaults` section; `all` names none.
+    p.named_log_steps |= set;
+    p.log_steps = Some(if p.named_log_steps == 0 && text == "all" { u16::MAX } else { p.named_log_steps });
     p.own_log_steps = true;
     Ok(())
 }
