@@ -223,10 +223,7 @@ fn posted(stream: &Stream<'_>, name: &[u8], hash: impl Fn(&[u8]) -> u32) -> Opti
 /// A place at the server that the client met last, where the algorithm leaves the choice and the request is
 /// to meet it again (`option prefer-last-server`, NTLM).
 async fn last(stream: &mut Stream<'_>, index: u32, proxy: &Proxy) -> Result<Option<Place>, NoServer> {
-    let free = matches!(
-        proxy.balance,
-        Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_)
-    );
+    let free = !proxy.balance.is_hash();
     let usable = |server| proxy.server(server).state.is_usable();
     let met = stream
         .client

@@ -221,37 +221,43 @@ impl Client {
     /// # Errors
     /// As there.
     pub async fn receive_within(&mut self, most: usize) -> io::Result<usize> {
-        let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
-        let session = &self.session;
         poll_fn(|cx| {
-            if session.kill.get().is_some() {
+            if self.session.kill.get().is_some() {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
             }
-            if socket.is_readable() {
-                let b = buf.get_or_insert_default();
-                if b.spare() == 0 {
-                    b.compact();
-                }
-                if b.spare_within(most).is_empty() {
-                    return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
-                }
-                if let Some(r) = socket.try_recv(b.spare_within(most)) {
-                    if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
-                        session.conn.error.set(ConnError::RESET);
-                    }
-                    if let Some(fault) = socket.fault() {
-                        session.conn.break_off(fault);
-                    }
-                    return Poll::Ready(r.inspect(|n| b.advance(*n)));
-                }
+            if let Some(received) = self.try_receive(most) {
+                return Poll::Ready(received);
             }
-            if buf.as_ref().is_some_and(Buf::is_empty) {
-                *buf = None;
-            }
-            let _ = socket.poll_readable(cx);
-            timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+            let _ = self.socket.poll_readable(cx);
+            self.timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
         })
         .await
+    }
+
+    /// The same of what is there; `None` when that is nothing yet.
+    pub fn try_receive(&mut self, most: usize) -> Option<io::Result<usize>> {
+        if self.socket.is_readable() {
+            let b = self.buf.get_or_insert_default();
+            if b.spare() == 0 {
+                b.compact();
+            }
+            if b.spare_within(most).is_empty() {
+                return Some(Err(io::ErrorKind::OutOfMemory.into()));
+            }
+            if let Some(r) = self.socket.try_recv(b.spare_within(most)) {
+                if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
+                    self.session.conn.error.set(ConnError::RESET);
+                }
+                if let Some(fault) = self.socket.fault() {
+                    self.session.conn.break_off(fault);
+                }
+                return Some(r.inspect(|n| b.advance(*n)));
+            }
+        }
+        if self.buf.as_ref().is_some_and(Buf::is_empty) {
+            self.buf = None;
+        }
+        None
     }
 }
 

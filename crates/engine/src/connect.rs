@@ -179,7 +179,9 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
             let all = stream.txn.overrides.retries.unwrap_or(proxy.retries);
             stream.txn.retries = stream.txn.retries.max(all);
         }
-        if stream.txn.has_req && poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
+        // What the system refuses at once takes no time in which a client could leave.
+        let waited = failure != Attempt::Unreachable;
+        if waited && stream.txn.has_req && poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
             // Nobody waits for another attempt.
             return Err(Failed::Connect(Attempt::Aborted));
         }

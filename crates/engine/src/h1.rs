@@ -138,6 +138,11 @@ async fn idle(client: &mut Client) -> bool {
     // A connection that never said a word is a failed request when its time is over; the request itself says
     // so.
     client.session.idle.set(!first);
+    // The last read may have ended exactly where nothing more had come (the end of an upload): whether there
+    // is more only another one tells.
+    if !first && matches!(client.try_receive(usize::MAX), Some(Ok(1..))) {
+        return true;
+    }
     poll_fn(|cx| {
         if client.worker.is_superseded() && !client.session.leaves.get() {
             client.follow();

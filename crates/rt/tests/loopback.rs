@@ -311,6 +311,20 @@ fn unix_paths_and_abstract_names_are_listened_on_and_tell_who_connects() {
 }
 
 #[test]
+fn a_unix_socket_whose_other_end_closes_at_once_was_connected() {
+    on_worker(|| async {
+        let path = std::env::temp_dir().join(format!("rt-closes-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let addr = Addr::Unix(path.to_str().unwrap().as_bytes().to_vec());
+        let socket = Socket::connect(&addr, &ConnectOptions::default()).unwrap();
+        drop(listener.accept().unwrap());
+        poll_fn(|cx| socket.poll_connected(cx)).await.unwrap();
+        assert_eq!(socket.recv(&mut [0]).await.unwrap(), 0);
+        std::fs::remove_file(&path).unwrap();
+    });
+}
+
+#[test]
 fn connections_passed_through_a_socket_pair_are_accepted() {
     on_worker(|| async {
         let (ours, theirs) = rt::sys::socket_pair().unwrap();

@@ -6,11 +6,7 @@ import difflib, re
 from named import keyed
 from settings import of_case
 from ways import parted
-<<<<<<< HEAD
-from times import belated, below_zero, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
-=======
-from times import below_zero, carried_otherwise, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
->>>>>>> hlog
+from times import belated, below_zero, carried_otherwise, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
 
 
 def unstable(one, two):

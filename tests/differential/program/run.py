@@ -105,26 +105,21 @@ def at_once(case):
     return any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values())
 
 
-<<<<<<< HEAD
 def checked(case):
     """Origins that are asked by checks alone leave the scripts to the others since then."""
     return any(origin.get("quiet") for origin in case.get("origins", {}).values()) and any(op[0] == "origin" for ops in case.get("steps", ()) for op in ops)
-=======
+
+
 def asked_at_length(case):
     """Origins read checks to their end since then."""
     return any(re.search(r"http-check send .*\bbody", line) for line in case.get("config", ()))
->>>>>>> hlog
 
 
 class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-<<<<<<< HEAD
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.00390625 * checked(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
-=======
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.00390625 * asked_at_length(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
->>>>>>> hlog
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.00390625 * checked(case) + 0.001953125 * asked_at_length(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 

@@ -38,7 +38,9 @@ def timely(side, case):
                 lines = [line for line in lines if not ENDS.match(line)]
             elif dropped:
                 lines = [line for line in lines if not ENDS.match(line)]
-            if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
+                # An early hint of a request that is then dropped is at the client already here, never there.
+                lines = lines if without_interim(lines) else []
+            if " HTTP/1.0\r\n" in "".join(op[2] for op in about if op[:2] == ["send", name]):
                 lines = without_interim(lines)
             if any(op[:2] == ["send", name] and re.search(r"(?:^|\n)CONNECT ", op[2]) for op in about):
                 # A 2xx to CONNECT has no length (RFC 9110 section 8.6); HAProxy keeps that of a server of HTTP/2.
@@ -55,7 +57,9 @@ def timely(side, case):
             if unread or any(map(long, about)):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
         elif channel.startswith("origin ") and name.partition("#")[0] in resting:
-            lines = [line for line in untold(lines) if line != "(ended)"]
+            # Whether an origin that closes sees the other side's end before is a matter of time.
+            ended = ["(ended)"] if (step, name.partition("#")[0]) in closing else []
+            lines = [line for line in untold(lines + ended) if line != "(ended)"]
         elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
             lines = [line for line in lines if line != "(ended)"]
             closed.add(channel)
@@ -265,12 +269,12 @@ def unheard(first, second, case):
 
 def without_numbers(side, case):
     """Behind a request that its client took back, which HAProxy may have sent: origins without the numbers and ends of their
-    connections, of which it may have closed one for that, or made one."""
+    connections, of which it may have closed one for that, or made one, and without those of streams on them."""
     first = min((at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)), default=1 << 30)
     out = {}
     for (step, channel), lines in sorted(side.items()):
         if step >= first and channel.startswith("origin "):
-            channel, lines = channel.partition("#")[0], [line for line in lines if line != "(ended)"]
+            channel, lines = channel.partition("#")[0], [re.sub(r"^stream \d+ ", "stream ", line) for line in lines if line != "(ended)"]
         if lines:
             out.setdefault((step, channel), []).extend(lines)
     return out

@@ -23,10 +23,16 @@ def nowhere(config):
 UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 50[24]|body \d+: <html><body><h1>50[24] ")
 
 
-def places_of_502(config):
-    """The addresses that stand for a 502 (`errorloc`)."""
-    found = (re.match(r"\s+errorloc(?:302|303)? 502 (\S+)", line) for line in config)
-    return [" *location: " + re.escape(place[1]) + "$" for place in found if place]
+def places_of_502(case):
+    """What stands for a 502: the address of an `errorloc`, the status of an `errorfile`."""
+    for line in case["config"]:
+        place = re.match(r"\s+errorloc(?:302|303)? 502 (\S+)", line)
+        if place:
+            yield " *location: " + re.escape(place[1]) + "$"
+        file = re.match(r"\s+errorfile 502 (\S+)", line)
+        status = file and re.match(r"HTTP/\S+ (\d+)", case["files"].get(file[1], ""))
+        if status:
+            yield rf"(HTTP/1\.\d|  :status:) {status[1]}\b"
 
 
 def unreachable(case):
@@ -76,8 +82,8 @@ def parted(record, case):
         steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
         # Beside a certificate of its own making HAProxy 3.5-dev5 has no `ca-file`: no client is believed.
         steps += [step for step, channel, lines in record if channel == "log" and any("SSL client CA chain cannot be verified" in line for line in lines)]
-    # A path without a slash, which HAProxy takes for more of the host's name.
-    steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: [^?]*\?", line) for line in lines)]
+    # A path without a slash, which HAProxy takes for more of the host's name, and the path of a CONNECT, which it takes for that.
+    steps += [step for step, channel, lines in record if channel.startswith("origin ") and any(re.match(r"  :authority: ([^?]*\?|/)", line) for line in lines)]
     if any("req.body_size" in line for line in case["config"]):
         # Without `content-length` the body of a request of HTTP/2 has the size 0 in HAProxy 3.5-dev5.
         sized = lambda op: any(name == "content-length" for name, _ in op[3])
@@ -106,20 +112,23 @@ def parted(record, case):
     steps += reweighed_at_run_time(case)
     steps += headless(record)
     steps += pathless(record)
+    steps += nameless(record, case)
     idle = laid_up(case["config"])
     if idle:
         ready = re.compile(rf"(enable server|set server) \S+/(?:{'|'.join(sorted(idle))})( state (ready|drain))?$")
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "cli" and ready.search(op[1]) for op in ops)]
     steps += hollow(record, case)
     steps += cut_twice(case)
+    steps += merged(case)
     steps += lost(record, case)
     if any(channel == "end" and any(re.match(r"exit -(6|11) early", line) for line in lines) for _, channel, lines in record):
         # HAProxy 3.5-dev5 crashed in the last step that it has.
         steps.append(max((step for step, _, _ in record if 0 < step < 1000), default=1))
     if unreachable(case):
-        unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case["config"])]))
+        unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case)]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
     steps += unended(record, case)
+    steps += once(record, case)
     steps += unconnected(record, case)
     steps += slept(record, case)
     if any(re.match(r"\s+server.* unix@.* socks4 ", line) for line in case["config"]):
@@ -184,6 +193,16 @@ def lost(record, case):
                 yield step
 
 
+# A host that is longer than a name of a server may be (RFC 6066 section 3).
+OVERLONG = re.compile(r" *(host|:authority): .{256,}")
+
+
+def nameless(record, case):
+    """The steps in which HAProxy trusts a server whatever its certificate says, for the host is too long to be told to it as its name."""
+    if any(re.match(r"\s+(default-)?server.* verify required\b", line) for line in case["config"]):
+        yield from (step for step, channel, lines in record if channel.startswith("origin ") and any(map(OVERLONG.match, lines)))
+
+
 def slept(record, case):
     """The steps in which HAProxy ends a `wait-for-body` behind an action of a script that slept as soon as it begins."""
     config = "\n".join(case["config"])
@@ -199,12 +218,21 @@ def unended(record, case):
         yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
+def once(record, case):
+    """The steps behind the first answer of `redir` of a server with `maxconn`: HAProxy 3.5-dev5 never chooses that server again."""
+    targets = [found[1] for line in case["config"] if re.search(r" maxconn ", line) for found in re.finditer(r"\s+server.* redir (\S+)", line)]
+    if targets:
+        told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
+        yield from (step + 1 for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
+
+
 def unconnected(record, case):
     """The steps in which HAProxy waits for an answer of a server that never took the connection: with `proto` it takes it for connected at
     once, and `timeout connect` does not count. Here only the kernel of a server with `tcp-md5sig` takes none."""
-    mute = [line.split()[1] for line in case["config"] if re.match(r"\s+server .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line)]
+    lines = (line.split() for line in case["config"] if re.match(r"\s+server(-template)? .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line))
+    mute = [re.escape(words[1]) + (r"\d+" if words[0] == "server-template" else "") for words in lines]
     if mute:
-        waited = re.compile(r".*/(?:" + "|".join(map(re.escape, mute)) + r") \S+/-1/\S+ 504 .* sH")
+        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ 504 .* sH")
         yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
 
 
@@ -221,6 +249,20 @@ def cut_twice(case):
             yield at + 1
 
 
+# The normalizers that HAProxy 3.5-dev5 takes for `path-merge-slashes` where a condition stands right behind them.
+MERGED = re.compile(r"\s+http-request normalize-uri (percent-decode-unreserved|percent-to-uppercase|path-strip-dotdot) (if|unless) ")
+
+
+def merged(case):
+    """The steps in which such a rule may meet a path that it changes, or that has two slashes in a row."""
+    if any(map(MERGED.match, case["config"])):
+        for at, ops in enumerate(case["steps"]):
+            targets = [value for op in ops if op[0] == "stream" for name, value in op[3] if name == ":path"]
+            targets += [found for op in ops if op[0] == "send" for found in re.findall(r"(?m)^\S+ (\S+) HTTP/1", op[2])]
+            if any(re.search(r"(?<!:)//|%|/\.\.", target) for target in targets):
+                yield at + 1
+
+
 # The head of a request without a body that says how its body is packed.
 HOLLOW = re.compile(r"(?m)^(?:(?:GET|HEAD|DELETE|OPTIONS) .*\n(?:[a-z].*\n)*|  :method: (?:GET|HEAD|DELETE|OPTIONS)\n(?:  .*\n)*  )content-encoding: |^  CONTENT_LENGTH=0\n(?:  .*\n)*  HTTP_CONTENT_ENCODING=")
 
@@ -233,10 +275,11 @@ def hollow(record, case):
 
 
 def headless(record):
-    """The steps in which a stream of HTTP/2 has data and never had fields."""
+    """The steps in which a stream of HTTP/2 has data and never had fields, or those of an interim response alone."""
     known = set()
     for step, channel, lines in record:
-        streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line in lines if channel.startswith("client ")]
+        behind = zip(lines, [*lines[1:], ""]) if channel.startswith("client ") else ()
+        streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line, fields in behind if not re.match(r"  :status: 1\d\d$", fields)]
         known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
         if any(found and (channel, found[1]) not in known for found in streams):
             yield step

@@ -149,7 +149,8 @@ pub(super) fn fit(
         |name: Option<&[u8]>| Traits { addr, moves, source, mark, tos, name, header, namespace }.identity();
     let identity = match &server.pool_conn_name {
         Some(expr) => stream.evaluate(lang::env::Side::Request, |env| {
-            with(expr.eval(env).ok().map(|value| value.binary(env.arena)))
+            // An empty name is none.
+            with(expr.eval(env).ok().map(|value| value.binary(env.arena)).filter(|name| !name.is_empty()))
         }),
         None => with(name),
     };

@@ -237,17 +237,17 @@ pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
     }
     let next = make(stream, reply).await;
     stream.txn.has_res = false;
+    stream.txn.replaced = Some(stream.txn.req.version());
     next
 }
 
 async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let txn = &mut *stream.txn;
-    let of_h2 = txn.has_res && txn.res.version() == Version::HTTP_2;
+    let of_response = txn.has_res.then(|| txn.res.version());
     if txn.has_res {
-        txn.replaced.get_or_insert(txn.res.version());
         txn.status = reply.status;
     }
-    txn.replaced.get_or_insert(txn.req.version());
+    txn.replaced = of_response.or(Some(txn.req.version()));
     txn.res.clear();
     let mut body = Vec::new();
     let keep = reply.keep_alive;
@@ -269,10 +269,8 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
         }
         Made::Parts => head_of(stream, &reply, &body),
     }
-    if of_h2 {
-        // What takes the place of a response keeps its version for the rules behind, as in HAProxy.
-        stream.txn.res.set_version(Version::HTTP_2);
-    }
+    // What takes the place of a response has its version for the rules behind, as in HAProxy.
+    stream.txn.replaced = of_response;
     let made = stream.txn.res.status();
     // An error is logged and counted as that error, whatever status its file or its redirect has.
     let is_error = matches!(reply.payload, Payload::ErrorFile | Payload::Message(_));

@@ -322,7 +322,10 @@ impl Bodies<'_> {
             Ok(_) if !self.tunnel => Some(Outcome::Done),
             Ok(End::Closed | End::Complete) => {
                 duplex.down_done = true;
-                let _ = client.socket.shutdown_write();
+                // With `option nolinger` a client that has closed its side is reset.
+                if !(self.front.options.nolinger && duplex.up_done) {
+                    let _ = client.socket.shutdown_write();
+                }
                 client.timer.set_after(self.front.timeouts.client_fin.or(duplex.limits.0));
                 None
             }
@@ -349,6 +352,10 @@ impl Bodies<'_> {
             Ok(End::Closed) => {
                 duplex.up_done = true;
                 stream.http.body_received = true;
+                if self.tunnel && self.back.options.nolinger {
+                    // Not even its answer is waited for, as with TCP.
+                    return Some(Outcome::Done);
+                }
                 if let Some(up) = &stream.upstream {
                     let _ = up.socket.shutdown_write();
                 }

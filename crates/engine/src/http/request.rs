@@ -362,6 +362,7 @@ fn closed(stream: &mut Stream<'_>) -> Read {
 fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
     let silent = !stream.client.has_input();
     match e.kind() {
+        io::ErrorKind::TimedOut if silent && !stream.txn.first_request => closed(stream),
         io::ErrorKind::TimedOut => {
             stream.end(Cause::ClientTimeout, Phase::Request);
             if silent && stream.frontend().options.http_ignore_probes {

@@ -201,10 +201,10 @@ fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
     text(version_text(env, side).ok_or(Miss::None)?.strip_prefix(b"HTTP/"))
 }
 
-/// Also of a response that an answer is being made for.
+/// That of a response whose place an answer takes is the answer's.
 fn version_text<'a>(env: &Env<'a>, side: Side) -> Option<&'a [u8]> {
-    let replaced = || env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
-    env.head(side).map(wire::head::Head::version_read).or_else(replaced)
+    let replaced = env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
+    replaced.or_else(|| env.head(side).map(wire::head::Head::version_read))
 }
 
 /// The line that is kept for logs may be cut before its version.

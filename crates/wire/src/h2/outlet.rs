@@ -26,7 +26,8 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     // field.
     let authority = match uri::host_port(target) {
         _ if bare && !websocket => b"",
-        b"" if websocket => head.first(Known::Host).unwrap_or_default(),
+        // So is the path that a rule gave a CONNECT, which has an authority in any case (section 8.5).
+        b"" if websocket || connect => head.first(Known::Host).unwrap_or_default(),
         authority => authority,
     };
     let method = if outline.protocol.is_some() { b"CONNECT" } else { head.method() };

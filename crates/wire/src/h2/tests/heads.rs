@@ -190,6 +190,17 @@ fn targets_of_all_forms() {
 }
 
 #[test]
+fn a_connect_keeps_an_authority_whatever_rules_make_of_its_target() {
+    let mut head = Head::request();
+    let text = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n";
+    crate::http1::parse_request(text.as_bytes(), &mut head, &Default::default(), false).unwrap();
+    head.set_target(b"/q").unwrap();
+    let outline = Outline { scheme: b"http", protocol: None };
+    let lines = listed(|encoder, out| outlet::request(&head, outline, encoder, out));
+    assert_eq!(lines, [(":method", "CONNECT"), (":authority", "a:1")]);
+}
+
+#[test]
 fn no_path_is_the_root() {
     for (method, path) in [("GET", "/"), ("OPTIONS", "*")] {
         let mut head = Head::request();
