@@ -315,7 +315,7 @@ def stalls(case):
     """Whether a client of HTTP/2 with a window of a few bytes asks for a page of statistics: HAProxy 3.5-dev5 sends most of it only when the
     client's time is over, and counts it as one that left."""
     ops = [op for ops in case["steps"] for op in ops]
-    narrow = {op[1] for op in ops if op[0] == "open" and any(name == 4 and size < 4096 for name, size in op[-1].get("h2") or ())}
+    narrow = {op[1] for op in ops if op[0] == "open" and any(name == 4 and size < 4096 for name, size in (op[3].get("h2") if len(op) > 3 else None) or ())}
     return any(op[0] == "stream" and op[1] in narrow and any(name == ":path" and "stats" in value for name, value in op[3]) for op in ops)
 
 
