@@ -13,7 +13,7 @@ def without_trailers_of(lines, heads):
 
 
 # HAProxy keeps no request line for lines that `log-steps` has written later than with the request.
-STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d|[A-Z]+ /[^"]*)"')
+STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d|[A-Z]+ /[^"]*|/[^" ]*)"')
 # The same where a format shows a part of it.
 STEPS_VERSION = re.compile(r'(?<= )"?(<BADREQ>|HTTP/\d\.\d)"?(?= |$)')
 STEPS_METHOD = re.compile(r'(?<= )"?(<BADREQ>|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|FOO)"?(?= |$)')
