@@ -97,12 +97,18 @@ async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
     // What the pump has seen of the message it has counted.
     let there = if rest.half.begun { 0 } else { client.unread() };
     let before = rest.half.received;
+    let worker = client.worker.index;
     let Client { socket, timer, session, buf, .. } = &mut *client;
     let drained = poll_fn(|cx| {
         if session.kill.get().is_some() {
             return Poll::Ready(false);
         }
         if let Poll::Ready(result) = rest.half.poll_discard(cx, socket, buf) {
+            if result.is_err()
+                && let Some(backend) = &rest.served
+            {
+                backend.back.counters.of(worker).client_aborts.inc();
+            }
             return Poll::Ready(result.is_ok());
         }
         if std::mem::take(&mut rest.half.moved) {

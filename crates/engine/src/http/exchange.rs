@@ -68,7 +68,8 @@ fn owed(stream: &mut Stream<'_>) -> Owed {
     }
     let nothing = Half::new(Framing::Length(0));
     let half = std::mem::replace(&mut stream.upload, nothing);
-    Some(Box::new(Rest { half, awaited: stream.http.whole }))
+    let served = stream.txn.by_service.map(|_| stream.backend().state.clone());
+    Some(Box::new(Rest { half, awaited: stream.http.whole, served }))
 }
 
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
