@@ -146,15 +146,16 @@ async fn idle(client: &mut Client) -> bool {
     client.session.idle.set(!first);
     // The last read may have ended exactly where nothing more had come (the end of an upload): whether there
     // is more only another one tells.
-    if !first && matches!(client.try_receive(usize::MAX), Some(Ok(1..))) {
-        return true;
-    }
+    let mut uncertain = !first;
     poll_fn(|cx| {
         if client.worker.is_superseded() && !client.session.leaves.get() {
             client.follow();
         }
         if client.session.kill.get().is_some() || (!first && is_to_leave(client)) {
             return Poll::Ready(false);
+        }
+        if std::mem::take(&mut uncertain) && matches!(client.try_receive(usize::MAX), Some(Ok(1..))) {
+            return Poll::Ready(true);
         }
         if client.socket.poll_readable(cx).is_ready() {
             return Poll::Ready(true);

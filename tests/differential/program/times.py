@@ -60,7 +60,7 @@ def timely(side, case):
             # Whether an origin that closes sees the other side's end before is a matter of time.
             ended = ["(ended)"] if (step, name.partition("#")[0]) in closing else []
             lines = [line for line in untold(lines + ended) if line != "(ended)"]
-        elif channel.startswith("origin ") and ((step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
+        elif channel.startswith("origin ") and (dropped or (step, name.partition("#")[0]) in closing or taken_back(steps[:max(step, 0)])):
             lines = [line for line in lines if line != "(ended)"]
             closed.add(channel)
         elif lines == ["(ended)"] and channel in closed:

@@ -214,7 +214,7 @@ def unended(record, case):
     """The steps in which HAProxy answers a request for a server with `redir` and then never ends it: streams that have a filter."""
     targets = [found[1] for line in case["config"] for found in re.finditer(r"\s+(?:default-)?server.* redir (\S+)", line)]
     if targets and any(re.match(r"\s+(filter|compression) ", line) for line in case["config"]):
-        told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
+        told = re.compile("(?i) *location: .*(?:" + "|".join(map(re.escape, targets)) + ")")
         yield from (step for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
@@ -222,7 +222,7 @@ def once(record, case):
     """The steps behind the first answer of `redir` of a server with `maxconn`: HAProxy 3.5-dev5 never chooses that server again."""
     targets = [found[1] for line in case["config"] if re.search(r" maxconn ", line) for found in re.finditer(r"\s+server.* redir (\S+)", line)]
     if targets:
-        told = re.compile("(?i) *location: (?:" + "|".join(map(re.escape, targets)) + ")")
+        told = re.compile("(?i) *location: .*(?:" + "|".join(map(re.escape, targets)) + ")")
         yield from (step + 1 for step, channel, lines in record if channel.startswith("client ") and any(map(told.match, lines)))
 
 
