@@ -138,6 +138,8 @@ pub(crate) struct Resolver<'r> {
     pub shelf: Shelf,
     /// A line and how often it mentioned patterns so far.
     pub mentions: (LineRef, u32),
+    /// See [`Spot::chosen`].
+    pub chosen: bool,
 }
 
 /// An ACL that needs no declaration.
@@ -159,7 +161,8 @@ impl Resolver<'_> {
     fn spot(&mut self) -> Spot {
         let (at, nth) = (self.line, self.mentioned() + 1);
         self.mentions = (at, nth);
-        Spot { at, nth, inherited: self.in_defaults() && at.line != u32::MAX }
+        let inherited = self.in_defaults() && at.line != u32::MAX;
+        Spot { at, nth, inherited, chosen: self.chosen }
     }
 
     /// How often the line at hand mentioned patterns so far.

@@ -45,6 +45,8 @@ struct Mention {
     at: LineRef,
     /// See [`Spot::nth`].
     nth: u32,
+    /// See [`Spot::chosen`].
+    chosen: bool,
     usage: Usage,
     number: Option<u32>,
     /// See [`Listed::key`].
@@ -66,6 +68,8 @@ pub(crate) struct Spot {
     pub nth: u32,
     /// The line stands in `defaults`, and is read once for each section that inherits it.
     pub inherited: bool,
+    /// It is the name of a backend or a server, which HAProxy reads when all lines are read.
+    pub chosen: bool,
 }
 
 /// What the catalog has to know of a line.
@@ -131,7 +135,8 @@ impl Patterns {
         if !spot.inherited || self.known.insert((spot.at, spot.nth)) {
             let usage = Usage::File { reference: reference.to_owned(), acl: face.acl, map };
             let key = Box::default();
-            self.mentions.push(Mention { set, at: spot.at, nth: spot.nth, usage, number: None, key });
+            let Spot { at, nth, chosen, .. } = spot;
+            self.mentions.push(Mention { set, at, nth, chosen, usage, number: None, key });
         }
         Ok(Arc::new(view))
     }
@@ -161,6 +166,7 @@ impl Patterns {
             set: set.clone(),
             at: spot.at,
             nth: spot.nth,
+            chosen: spot.chosen,
             usage,
             number,
             key: name,
@@ -198,7 +204,11 @@ impl Patterns {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut found: HashMap<*const LiveSet, usize> = HashMap::new();
         let mut mentions: Vec<_> = self.mentions.iter().map(|m| (m, place(m.at))).collect();
-        mentions.sort_by_key(|(m, place)| (m.turn(place), m.at, m.nth));
+        // What is read late is read proxy by proxy.
+        mentions.sort_by_key(|(m, place)| {
+            let turn = m.turn(place);
+            ((turn > 0).then_some(m.at.section), turn, m.at, m.nth)
+        });
         for (mention, place) in mentions {
             let at = *found.entry(Arc::as_ptr(&mention.set)).or_insert_with(|| {
                 groups.push(Group { first: mention, late: mention.turn(&place) > 0, places: Vec::new() });
@@ -239,8 +249,8 @@ impl Mention {
     fn turn(&self, place: &Option<Where<'_>>) -> u8 {
         match place.as_ref().map(|p| p.keyword) {
             Some("log-format" | "log-format-sd" | "error-log-format" | "unique-id-format") => 2,
-            Some("use_backend" | "use-server") if matches!(self.usage, Usage::File { acl: false, .. }) => 1,
-            _ => 0,
+            Some("balance") => 3,
+            _ => u8::from(self.chosen),
         }
     }
 }

@@ -35,6 +35,7 @@ impl Assembly<'_> {
             asides: Vec::new(),
             shelf: Vec::new(),
             mentions: (line, 0),
+            chosen: false,
         }
     }
 

@@ -447,6 +447,7 @@ impl Assembly<'_> {
             asides: Vec::new(),
             shelf: Vec::new(),
             mentions: (LineRef { section: u32::MAX, line: u32::MAX }, 0),
+            chosen: false,
         }
     }
 }

@@ -439,7 +439,10 @@ impl Parse<'_, '_, '_> {
     fn target(&mut self, line: &Line, place: Place, failed: &str) -> Option<LogFormat> {
         let word = line.words().get(1)?;
         let some = self.names.memory.waits.some;
-        match LogFormat::parse(word.bytes(), place, self.registry, &mut self.names) {
+        self.names.chosen = true;
+        let format = LogFormat::parse(word.bytes(), place, self.registry, &mut self.names);
+        self.names.chosen = false;
+        match format {
             Ok(format) => {
                 // A name that is written out is no format.
                 self.names.memory.waits.some &= some || format.constant().is_none();
