@@ -337,6 +337,9 @@ LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
 LEFT_IN_A_PAUSE = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
 
 
+STREAMS_ASKED = re.compile(r"\S+[ .]h2_backend_total_streams[=.]")
+
+
 def held(case, *sides):
     """Without heads of requests that HAProxy keeps back behind an attempt in vain (for 0.2 s, as MSG_MORE does) while more of them is to come,
     where the client leaves meanwhile; and of those whose client left in a `pause`, which HAProxy sees or overlooks by chance."""
@@ -347,6 +350,9 @@ def held(case, *sides):
             side[key] = [line for line in side[key] if line.startswith(("| ", "("))]
             if not side[key]:
                 del side[key]
+        for key in [key for key in side if left and line is LEFT_IN_A_PAUSE and "show stat" in key[1]]:
+            # Nor are the streams of servers of HTTP/2 counted that they were, or were not.
+            side[key] = [told for told in side[key] if not STREAMS_ASKED.match(told)]
     return sides
 
 
