@@ -13,6 +13,8 @@ MASKS = [
     ("alert", r"origin", r"^\(tls: .*(ALERT|alert).*\)$", "(tls: alert)"),
     ("ends", r"origin", r"^\((closed|reset)\)$", "(ended)"),
     ("need", r".*show servers conn", r"^(\S+/\S+ \d+/\d+ \S+ \S+ - \d+ \d+) \d+ \d+ \d+ \d+ \d+ \d+ ", r"\1 USED MAX NEED IDLE UNSAFE SAFE "),
+    # Of the handshakes of the last second.
+    ("rates", r".*show info", r"^(SslFrontendSessionReuse_pct): \d+", r"\1: N"),
     ("slim", r"final show stat|cli show stat", r"(?<= )slim=\d+", "slim=N"),
     ("slim", r".*show stat", r"(\.slim\.1:(?:CLPV|ConfigLimitProcess):u32:)\d+", r"\1N"),
     # Ports of a binary PROXY header, where the origin shows its bytes.
