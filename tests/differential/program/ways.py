@@ -100,7 +100,7 @@ def parted(record, case):
     if any(line.split()[:1] == ["tune.bufsize"] and int(line.split()[1]) < 16384 for line in case["config"]):
         # A frame longer than a buffer, which every peer of HTTP/2 may send (RFC 9113, 6.5.2): HAProxy asks for shorter ones and ends the connection.
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(re.match(r"GOAWAY last=\d+ code=6$", line) for line in lines)]
-    if any(re.match(r"\s+log-steps .*\b(accept|any)\b", line) for line in case["config"]) and any(re.match(r"\s+log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
+    if any(re.match(r"\s+log-steps .*\b(accept|any)\b", line) for line in case["config"]) and any(re.match(r"\s+log-format .*%(\{[^}]*\})?\[(status|res\.ver)\b", line) for line in case["config"]):
         # HAProxy 3.5-dev5 ends a TCP session whose first line asks for the status of a response.
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "open" for op in ops)]
     if any(re.match(r"\s+http-response pause ", line) for line in case["config"]):
