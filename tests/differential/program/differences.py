@@ -6,7 +6,7 @@ import difflib, re
 from named import keyed
 from settings import of_case
 from ways import parted
-from times import below_zero, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overtaken, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
+from times import below_zero, counted, hasty, held, hurried_body, idle_ends, leaving, numbered, overtaken, paused, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
 
 
 def unstable(one, two):
@@ -31,7 +31,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     if late:
         first, second = numbered(without_numbers(first, case)), numbered(without_numbers(second, case))
     first, second = rested(first, second)
-    hurried = {*unheard(first, second, case), *unfinished(first, second, case)}
+    hurried = {*unheard(first, second, case), *unfinished(first, second, case), *paused(first, second, case)}
     first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))
     if hurried:
         # Questions that were on their way for such a stream.
