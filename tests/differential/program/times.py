@@ -242,6 +242,17 @@ def belated(first, second, case):
     return sides
 
 
+def paused(first, second, case):
+    """The steps in which a client leaves while a `pause` lasts and the two programs part: HAProxy gives up as it connects, or sends the request
+    and answers with 400 what then becomes of it, by chance."""
+    if any(re.match(r"\s+http-request pause ", line) for line in case["config"]):
+        for step, ops in enumerate(case["steps"], 1):
+            words = [op[0] for op in ops]
+            leaves = "rest" in words and {"fin", "rst", "close"} & set(words[words.index("rest"):])
+            if leaves and any(first.get(key) != second.get(key) for key in {*first, *second} if key[0] == step):
+                yield step
+
+
 REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")
 
 
