@@ -43,8 +43,8 @@ pub struct Rest {
     /// The client has the whole of an answer that it can tell the end of: also where the connection closes,
     /// that is behind the rest.
     pub awaited: bool,
-    /// The backend whose service has answered: who leaves before the end of his request then has given up what
-    /// was done for him (`cli_abrt`).
+    /// The backend whose service has answered: who leaves before the end of his request then has given up
+    /// what was done for him (`cli_abrt`).
     pub served: Option<std::sync::Arc<model::Proxy>>,
 }
 
