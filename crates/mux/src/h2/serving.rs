@@ -68,8 +68,8 @@ struct Serving {
     opening: Opening,
 }
 
-/// Whether what waits to be sent has the head of an upload whose user has yet to learn that its stream is open:
-/// the first of the body goes along with it then, for one system call and one packet.
+/// Whether what waits to be sent has the head of an upload whose user has yet to learn that its stream is
+/// open: the first of the body goes along with it then, for one system call and one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
     No,
