@@ -32,6 +32,7 @@ MASKS = [
     ("cut-upload", r"origin", r"^(stream \d+ RST) [18]$", r"\1 of a request that ends early"),
     # A number beyond 32 bits, of which `hdr_val` and its kin keep the last 32 in HAProxy.
     ("overflow", r"client|origin|log", r"1410065407(?!\d)", "9999999999"),
+    ("overflow", r"client|origin|log", r"1410065397(?!\d)", "9999999989"),
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
     # The time in all has no end yet when a line is written before it: negative in HAProxy.
