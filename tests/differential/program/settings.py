@@ -161,7 +161,7 @@ def of_case(record, case):
         # A response that breaks off is two failures or none to HAProxy: whether its end came along with it.
         record = {key: [re.sub(r"(?<= http_fail_)(cnt|rate\(\d+\))=\d+", r"\1=N", line) for line in lines] if "show table" in key[1] else lines for key, lines in record.items()}
     if any(re.match(r"\s+retry-on ", line) for line in case["config"]):
-        record = {key: [l for l in lines if not RETRIED.match(l)] for key, lines in record.items()}
+        record = {key: [l for l in lines if not RETRIED.match(by_column(l))] for key, lines in record.items()}
     if any(" check" in line for line in case["config"]):
         record = {key: [l for l in lines if not CHECKED.match(by_column(l))] for key, lines in record.items()}
         if any(re.match(r"\s+(default-)?server.* check\b.* h2\b|\s+(default-)?server.* h2\b.* check\b", line) for line in case["config"]):

@@ -111,6 +111,7 @@ def parted(record, case):
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(own_method, ops))]
     steps += reweighed_at_run_time(case)
     steps += headless(record)
+    steps += twice(record)
     steps += pathless(record)
     steps += nameless(record, case)
     idle = laid_up(case["config"])
@@ -282,6 +283,14 @@ def headless(record):
         streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line, fields in behind if not re.match(r"  :status: 1\d\d$", fields)]
         known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
         if any(found and (channel, found[1]) not in known for found in streams):
+            yield step
+
+
+def twice(record):
+    """The steps in which a stream of HTTP/2 is answered twice: a POST to a page of statistics that asks for a password."""
+    for step, channel, lines in record:
+        heads = re.findall(r"(?m)^stream (\d+) HEADERS\n  :status: [2-5]", "\n".join(lines)) if channel.startswith("client ") else []
+        if len(heads) > len(set(heads)):
             yield step
 
 

@@ -64,6 +64,18 @@ struct Serving {
     peer: ServerSide,
     /// Until when streams without users may go on.
     tails: Option<Timer>,
+    /// What heads of uploads that were just opened wait for.
+    opening: Opening,
+}
+
+/// Whether what waits to be sent has the head of an upload whose user has yet to learn that its stream is
+/// open: the first of the body goes along with it then, for one system call and one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    No,
+    Just,
+    /// The user had its turn. Others may have been opened meanwhile: nobody waits for them.
+    Told,
 }
 
 /// How much of the connection is left.
@@ -110,6 +122,7 @@ impl Serving {
             routes: Roster::new(),
             peer: ServerSide::Open,
             tails: None,
+            opening: Opening::No,
             head: Head::response(),
             calmed: rt::now(),
         }
@@ -134,6 +147,11 @@ impl Serving {
             if over {
                 self.connection.shutdown(&mut self.out.bytes);
             }
+            if self.opening == Opening::Just {
+                self.opening = Opening::Told;
+                break;
+            }
+            self.opening = Opening::No;
             moved |= self.send(cx);
             if over && self.out.is_empty() && self.routes.is_empty() {
                 return Poll::Ready(());
@@ -375,6 +393,9 @@ impl Serving {
             return order.fate.refuse();
         };
         order.fate.opened(self.connection.id(stream));
+        if !end && self.opening == Opening::No {
+            self.opening = Opening::Just;
+        }
         self.mux.counters(|c| {
             c.open_streams.inc();
             c.streams.inc();
