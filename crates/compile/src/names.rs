@@ -70,6 +70,8 @@ pub(crate) struct Memory {
     pub resolvers: Vec<Box<str>>,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
+    /// What the formats of each of them wait for, of all steps.
+    pub profile_waits: Vec<Waits>,
     /// Applications of FastCGI.
     pub fcgi: Vec<program::fcgi::Application>,
     /// Certificates.
@@ -394,11 +396,15 @@ impl Names for Resolver<'_> {
         Some(lang::caching::NamedCache { store, keeps: self.caches.keep(name) })
     }
 
-    fn log_profile(&self, name: &str) -> Result<u32, Fault> {
+    fn log_profile(&mut self, name: &str) -> Result<u32, Fault> {
         let found = self.memory.log_profiles.iter().position(|p| **p == *name);
-        found
-            .and_then(|i| u32::try_from(i).ok())
-            .ok_or_else(|| Fault::new(format!("do-log action: profile '{name}' is invalid")))
+        let invalid = || Fault::new(format!("do-log action: profile '{name}' is invalid"));
+        let at = found.ok_or_else(invalid)?;
+        // The proxy's own lines wait for what a profile wants that a rule names.
+        if let Some(waits) = self.memory.profile_waits.get(at) {
+            self.memory.waits.join(*waits);
+        }
+        u32::try_from(at).map_err(|_| invalid())
     }
 
     fn error_file(&mut self, section: &str, status: u16) -> Result<Option<Arc<[u8]>>, Fault> {

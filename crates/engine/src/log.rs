@@ -126,8 +126,9 @@ fn speaks_http(stream: &Stream<'_>) -> bool {
 /// The head of a request of HTTP is there: a line that says no more than that need not wait. One follows with
 /// the response.
 pub fn request_known(stream: &mut Stream<'_>) {
-    let waits = waits(stream);
-    if waits.is_some_and(|w| w.request && !w.response && !w.end) {
+    // Steps have no say with `option logasap`, but with them no line comes before the response.
+    let stepless = stream.frontend().log.steps.is_none();
+    if stepless && waits(stream).is_some_and(|w| w.request && !w.response && !w.end) {
         early(stream, Origin::Request);
     }
 }

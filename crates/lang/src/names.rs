@@ -219,7 +219,7 @@ pub trait Names {
     ///
     /// # Errors
     /// No such profile.
-    fn log_profile(&self, name: &str) -> Result<u32, Fault> {
+    fn log_profile(&mut self, name: &str) -> Result<u32, Fault> {
         Err(Fault::new(format!("do-log action: profile '{name}' is invalid")))
     }
 

@@ -223,6 +223,7 @@ impl Assembly<'_> {
     pub(super) fn log_profiles(&mut self, drafts: &[ProfileDraft], notes: &mut Diagnostics) -> Vec<Profile> {
         let mut out = Vec::new();
         for draft in drafts {
+            let mut waits = Waits::default();
             let mut profile = Profile {
                 name: draft.name.clone(),
                 tag: draft.tag.clone(),
@@ -233,6 +234,8 @@ impl Assembly<'_> {
                 let place = origin.map_or(Place::Log, place_of);
                 let format = step.format.as_ref().and_then(|d| self.profile_format(d, place, notes));
                 let structured = step.structured.as_ref().and_then(|d| self.profile_format(d, place, notes));
+                let items = format.iter().chain(&structured).flat_map(|format| &format.items);
+                items.for_each(|item| waits.add(item));
                 let slot = match origin {
                     None => &mut profile.any,
                     Some(o) => &mut profile.steps[o.index()],
@@ -245,6 +248,8 @@ impl Assembly<'_> {
                     structured: structured.or_else(|| known.structured.take()),
                 };
             }
+            let Waits { request, response, end, .. } = waits;
+            self.memory.profile_waits.push(Waits { request, response, end, ..Waits::default() });
             out.push(profile);
         }
         out
