@@ -219,6 +219,10 @@ def of_case(record, case):
     if any(op[0] == "send" and UPLOADS.search(op[2]) for ops in case["steps"] for op in ops) and any(op[0] == "fill" for ops in case["steps"] for op in ops):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
+    if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[method\b", line) for line in case["config"]):
+        # HAProxy no longer knows a method by then that is none of those of RFC 9110.
+        odd = odd_methods(case)
+        record = {key: lines for key, lines in record.items() if key[1] != "log" or key[0] not in odd}
     if stalls(case):
         record = {key: [l for l in lines if not STALLED.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     healthy = mistaken(case["config"]) | laid_up(case["config"])
@@ -312,6 +316,15 @@ def hosts_of(op):
 
 # Rules by which a response is given up that may still be on its way.
 REFUSES = re.compile(r"    http-response (deny|return|redirect|silent-drop)|    tcp-response ")
+
+
+STANDARD = {"OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT"}
+
+
+def odd_methods(case):
+    """The steps with requests of methods that RFC 9110 does not name."""
+    said = lambda op: re.findall(r"(?:^|\n)([A-Z]+) \S* *HTTP/", op[2]) if op[0] == "send" else [value for name, value in op[3] if name == ":method"] if op[0] == "stream" else []
+    return {at + 1 for at, ops in enumerate(case["steps"]) if any(set(said(op)) - STANDARD for op in ops)}
 
 
 STALLED = re.compile(r"[fb]\d+/BACKEND cli_abrt=")
