@@ -33,7 +33,7 @@ MASKS = [
     # An upload that its client cut short is to HAProxy an error of the protocol.
     ("cut-upload", r"origin", r"^(stream \d+ RST) [18]$", r"\1 of a request that ends early"),
     # A number beyond 32 bits, of which `hdr_val` and its kin keep the last 32 in HAProxy.
-    ("overflow", r"client|origin|log", r"(?<!\d)(1410065407|2820130814|19999999998)(?!\d)|0000000[02]540BE3FF", "9999999999"),
+    ("overflow", r"client|origin|log", r"(1410065407|(?<!\d)(2820130814|19999999998))(?!\d)|0000000[02]540BE3FF", "9999999999"),
     ("overflow", r"client|origin|log", r"(?<!\d)(1410065397|1410065402)(?!\d)|(?<!\d)9999999994(?!\d)", "9999999989"),
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),

@@ -94,6 +94,9 @@ def of_case(record, case):
         if any(script[:1] == ["fcgi"] and ":" not in script[1] and script[3] == "close" for ops in case["steps"] for op in ops if op[0] == "origin" for scripts in op[1] for script in scripts):
             # Nor is it the answer alone that it counts where one that is none ends with the connection.
             record = {key: [l for l in lines if not re.match(r"bfcgi/\S+ eresp=", l)] if "show stat" in key[1] else lines for key, lines in record.items()}
+        if any(re.match(r"\s+http-request (replace|set)-pathq? ", line) for line in case["config"]):
+            # A path without a slash is no name of a script: both answer with 500, which HAProxy counts among the application's errors.
+            record = {key: [l for l in lines if not re.match(r"bfcgi/\S+ eresp=", by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
         # When a connection at rest goes HAProxy decides by what it expects to need.
         record = {key: [re.sub(r"^(bfcgi/\S+ .*) \d+ \d+$", r"\1 HELD", l) for l in lines if not re.match(r"bfcgi/\S+ srv_icur=", l)] if "show s" in key[1] else lines for key, lines in record.items()}
     if any(origin.get("kind") == "spop" for origin in case.get("origins", {}).values()):
