@@ -1,6 +1,6 @@
 //! Whether a message is compressed, and how.
 
-use lang::compression::{Algorithm, OneWay};
+use lang::compression::{Algorithm, Effective};
 use wire::head::Head;
 use wire::http1::{Body, request_body, response_body};
 use wire::method::{Method, Version};
@@ -82,11 +82,11 @@ fn is_old(req: &Head) -> bool {
 /// What the client's side of an exchange allows for its response, and whether the client has named it: where
 /// nothing is agreed on, that is `identity` if the list has it. To be asked while the request is as rules
 /// have left it.
-pub fn for_response(req: &Head, settings: &OneWay) -> Option<(Algorithm, bool)> {
+pub fn for_response(req: &Head, settings: Effective<'_>) -> Option<(Algorithm, bool)> {
     if is_old(req) {
         return None;
     }
-    if let Some(algorithm) = named(req, &settings.algorithms) {
+    if let Some(algorithm) = named(req, settings.algorithms) {
         return Some((algorithm, true));
     }
     settings.algorithms.contains(&Algorithm::Identity).then_some((Algorithm::Identity, false))
@@ -132,7 +132,7 @@ fn says_no_transform(head: &Head) -> bool {
 }
 
 /// Whether a response may be compressed, as it came; `framed`: its end is told beside its head.
-pub fn fits_response(req: &Head, res: &Head, framed: bool, settings: &OneWay) -> bool {
+pub fn fits_response(req: &Head, res: &Head, framed: bool, settings: Effective<'_>) -> bool {
     let body = if framed { Body::Chunked } else { response_body(res, req.method_id()) };
     let new = req.version() >= Version::HTTP_11 && res.version() >= Version::HTTP_11;
     let multipart = res
@@ -144,17 +144,17 @@ pub fn fits_response(req: &Head, res: &Head, framed: bool, settings: &OneWay) ->
         && res.first("content-encoding").is_none()
         && !multipart
         && is_worth_it(body, settings.least)
-        && is_listed(res, &settings.types)
+        && is_listed(res, settings.types)
         && has_sound_tag(res)
         && !says_no_transform(res)
 }
 
 /// Whether a request may be compressed.
-pub fn fits_request(req: &Head, settings: &OneWay) -> bool {
+pub fn fits_request(req: &Head, settings: Effective<'_>) -> bool {
     req.version() >= Version::HTTP_11
         && req.first("content-encoding").is_none()
         && is_worth_it(request_body(req), settings.least)
-        && is_listed(req, &settings.types)
+        && is_listed(req, settings.types)
         && has_sound_tag(req)
 }
 
@@ -175,8 +175,8 @@ mod tests {
     }
 
     fn agreed(req: &Head, list: &[Algorithm]) -> Option<Algorithm> {
-        let settings = OneWay { algorithms: list.to_vec(), types: Vec::new(), least: 0 };
-        for_response(req, &settings).map(|(algorithm, _)| algorithm)
+        for_response(req, Effective { algorithms: list, ..Effective::default() })
+            .map(|(algorithm, _)| algorithm)
     }
 
     /// What HAProxy 3.5 answers.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use lang::action::{Exec, Flow};
-use lang::compression::{Algorithm, Compression};
+use lang::compression::{Algorithm, Compression, Effective};
 use lang::env::Side;
 use lang::filter::{Broken, Data, Filter, Maker, Moment, Moments, Moved, Rewriter};
 use lang::registry::FilterPlace;
@@ -29,20 +29,19 @@ pub fn parse(
     if let Some(word) = words.peek_str() {
         return Err(Fault::new(format!("'filter {name}' : unknown keyword '{word}'.")));
     }
-    let settings = place.compression.filter(|_| place.http).cloned().unwrap_or_default();
+    let direction = place.compression.filter(|_| place.http).and_then(|lines| lines.direction);
     // What `direction` leaves out is left out of filters that are for one direction, too.
-    let (request, response) = match (name, settings.direction) {
+    let (request, response) = match (name, direction) {
         ("comp-req", said) => (said.is_none_or(|d| d.requests), false),
         ("comp-res", said) => (false, said.is_none_or(|d| d.responses)),
         (_, Some(said)) => (said.requests, said.responses),
         (_, None) => (false, true),
     };
-    Ok(Arc::new(Line { settings, request, response }))
+    Ok(Arc::new(Line { request, response }))
 }
 
 /// A line, compiled.
 struct Line {
-    settings: Arc<Compression>,
     request: bool,
     response: bool,
 }
@@ -51,7 +50,6 @@ impl Maker for Line {
     fn begin(&self, _: &mut Exec<'_>) -> Option<Box<dyn Filter>> {
         (self.request || self.response).then(|| {
             Box::new(Compressing {
-                settings: self.settings.clone(),
                 request: self.request,
                 response: self.response,
                 accepted: None,
@@ -66,7 +64,6 @@ impl Maker for Line {
 
 /// Compression of one stream.
 struct Compressing {
-    settings: Arc<Compression>,
     request: bool,
     response: bool,
     /// What may be done with the response, as far as the request says.
@@ -103,6 +100,19 @@ fn recipe(algorithm: Algorithm) -> Recipe {
     Recipe { algorithm, level, memory_level: of(&PROCESS.memory_level), window: of(&PROCESS.window) }
 }
 
+/// What holds in one direction of a stream whose backend is known: each setting is the backend's where it has
+/// one, else the frontend's.
+fn in_force<'a>(exec: &Exec<'a>, side: Side) -> Effective<'a> {
+    let of = |lines: &'a Compression| if side == Side::Request { &lines.request } else { &lines.response };
+    let [front, back] = exec.live.compression().map(|lines| lines.map(of));
+    Effective::of(front, back)
+}
+
+/// `offload` holds if either proxy has it.
+fn offloads(exec: &Exec<'_>) -> bool {
+    exec.live.compression().into_iter().flatten().any(|lines| lines.offload)
+}
+
 /// Whether the process does so much already that no more is begun (`maxcomprate`, `maxcompcpuusage`).
 fn is_busy(exec: &Exec<'_>) -> bool {
     let cpu = PROCESS.cpu.load(Relaxed);
@@ -125,23 +135,19 @@ fn is_short(exec: &Exec<'_>, side: Side, least: u64) -> bool {
 impl Compressing {
     /// The request's head has its final form, and its backend is known.
     fn request_head(&mut self, exec: &mut Exec<'_>) {
-        if let [Some(front), Some(back)] = exec.live.compression()
-            && front != back
-        {
-            self.settings = Arc::new(Compression::of_stream(front, back));
-        }
         if self.response {
-            let found = choice::for_response(&exec.txn.req, &self.settings.response);
+            let found = choice::for_response(&exec.txn.req, in_force(exec, Side::Response));
             self.accepted = found.map(|(algorithm, _)| algorithm);
             // Where nothing can be agreed on the server may know better.
-            if self.settings.offload && found.is_some_and(|(_, named)| named) {
+            if found.is_some_and(|(_, named)| named) && offloads(exec) {
                 exec.txn.req.remove_all("accept-encoding");
             }
         }
-        let wanted = self.settings.request.algorithms.first().copied().filter(|_| self.request);
+        let settings = in_force(exec, Side::Request);
+        let wanted = settings.algorithms.first().copied().filter(|_| self.request);
         if let Some(algorithm) = wanted
-            && choice::fits_request(&exec.txn.req, &self.settings.request)
-            && !is_short(exec, Side::Request, self.settings.request.least)
+            && choice::fits_request(&exec.txn.req, settings)
+            && !is_short(exec, Side::Request, settings.least)
             && !is_busy(exec)
         {
             self.up = Some(recipe(algorithm));
@@ -157,13 +163,14 @@ impl Compressing {
         let framed = exec.txn.decisions.framed;
         let of_service = exec.txn.by_service.is_some() && exec.txn.caching.hit.is_none();
         self.chunked = !of_service && !framed && exec.txn.res.has(Known::TransferEncoding);
+        let settings = in_force(exec, Side::Response);
         // Who asked for a head gets none of a body, whatever a rule made of the method.
         let fits = exec.txn.first_method() != Method::Head
-            && choice::fits_response(&exec.txn.req, &exec.txn.res, framed, &self.settings.response);
+            && choice::fits_response(&exec.txn.req, &exec.txn.res, framed, settings);
         if !fits || is_busy(exec) {
             return;
         }
-        if is_short(exec, Side::Response, self.settings.response.least) {
+        if is_short(exec, Side::Response, settings.least) {
             return;
         }
         let limit = exec.live.world().process.comp_rate_limit.load(Relaxed);

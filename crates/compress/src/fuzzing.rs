@@ -1,6 +1,6 @@
 //! What a fuzzer may throw at this crate: heads of both sides, and payloads in any pieces.
 
-use lang::compression::{Algorithm, OneWay};
+use lang::compression::{Algorithm, Effective};
 use wire::head::Head;
 
 use crate::choice;
@@ -16,10 +16,11 @@ pub fn choose(bytes: &[u8]) {
         let _ = (req.append(name, value), res.append(name, value));
     }
     let all: Vec<Algorithm> = Algorithm::NAMES.iter().map(|(_, a)| *a).collect();
-    let settings = OneWay { algorithms: all, types: vec![b"text/".as_slice().into()], least: 1 };
-    let _ = choice::for_response(&req, &settings);
-    let _ = choice::fits_response(&req, &res, false, &settings);
-    let _ = choice::fits_request(&req, &settings);
+    let types = [b"text/".as_slice().into()];
+    let settings = Effective { algorithms: &all, types: &types, least: 1 };
+    let _ = choice::for_response(&req, settings);
+    let _ = choice::fits_response(&req, &res, false, settings);
+    let _ = choice::fits_request(&req, settings);
 }
 
 /// Packs a payload with rooms and pieces of sizes that the first bytes say.

@@ -58,16 +58,25 @@ pub struct OneWay {
     pub least: u64,
 }
 
-impl OneWay {
-    /// What holds for a stream: what its backend says, and where that says nothing, what its frontend does.
-    fn of_stream(front: &OneWay, back: &OneWay) -> OneWay {
-        fn either<T: Clone>(back: &[T], front: &[T]) -> Vec<T> {
-            if back.is_empty() { front.to_vec() } else { back.to_vec() }
-        }
-        OneWay {
-            algorithms: either(&back.algorithms, &front.algorithms),
-            types: either(&back.types, &front.types),
-            least: if back.least == 0 { front.least } else { back.least },
+/// What holds for a stream in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Effective<'a> {
+    /// In order.
+    pub algorithms: &'a [Algorithm],
+    /// What content types begin with; empty: all.
+    pub types: &'a [Box<[u8]>],
+    /// Shorter payloads of known length are left alone.
+    pub least: u64,
+}
+
+impl<'a> Effective<'a> {
+    /// What the backend says, and where it says nothing, what the frontend does.
+    pub fn of(front: Option<&'a OneWay>, back: Option<&'a OneWay>) -> Effective<'a> {
+        let sides = || back.into_iter().chain(front);
+        Effective {
+            algorithms: sides().map(|s| &*s.algorithms).find(|a| !a.is_empty()).unwrap_or_default(),
+            types: sides().map(|s| &*s.types).find(|t| !t.is_empty()).unwrap_or_default(),
+            least: sides().map(|s| s.least).find(|least| *least > 0).unwrap_or_default(),
         }
     }
 }
@@ -92,17 +101,4 @@ pub struct Direction {
     pub requests: bool,
     /// Responses.
     pub responses: bool,
-}
-
-impl Compression {
-    /// What holds for a stream whose frontend and backend both have such lines: each setting is the backend's
-    /// where it has one, `offload` holds if either has it. `direction` is a matter of each filter.
-    pub fn of_stream(front: &Compression, back: &Compression) -> Compression {
-        Compression {
-            request: OneWay::of_stream(&front.request, &back.request),
-            response: OneWay::of_stream(&front.response, &back.response),
-            offload: front.offload || back.offload,
-            direction: back.direction.or(front.direction),
-        }
-    }
 }
