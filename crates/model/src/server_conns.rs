@@ -40,13 +40,13 @@ impl Drop for Seat {
     }
 }
 
-/// A connection of HTTP/1 at rest that one client alone may use, until it is dropped.
+/// Counts a connection of HTTP/1 at rest that one client alone may use, until it is dropped.
 pub struct Private(Arc<Server>);
 
 impl Private {
     /// Counts one more.
     pub fn rest(server: &Arc<Server>) -> Private {
-        server.conns.private.fetch_add(1, Relaxed);
+        server.conns.rest_private();
         Private(server.clone())
     }
 
@@ -58,7 +58,7 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        self.0.conns.private.fetch_sub(1, Relaxed);
+        self.0.conns.leave_private();
     }
 }
 
@@ -131,6 +131,16 @@ impl ServerConns {
     pub fn leave(&self, safe: bool) {
         self.idle.fetch_sub(1, Relaxed);
         self.safe.fetch_sub(safe.into(), Relaxed);
+    }
+
+    /// One that one client alone may use comes to rest.
+    pub fn rest_private(&self) {
+        self.private.fetch_add(1, Relaxed);
+    }
+
+    /// Such a one no longer rests.
+    pub fn leave_private(&self) {
+        self.private.fetch_sub(1, Relaxed);
     }
 
     /// How many of those that rest exceed the estimate.

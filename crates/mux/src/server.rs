@@ -14,7 +14,7 @@ use link::transport::Transport;
 use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
 use model::server::admin;
-use model::server_conns::{Seat, is_safe};
+use model::server_conns::{Seat, ServerConns, is_safe};
 use rt::{Buf, Socket, TaskId};
 use wire::head::Head;
 use wire::http1::{self, Parsed, parse_request};
@@ -65,6 +65,8 @@ pub struct Owner {
     pub returns: Option<u32>,
     /// FastCGI is spoken.
     pub fcgi: bool,
+    /// One client alone may use it.
+    pub private: bool,
     /// Where it rests.
     pub pool: Box<dyn Pool>,
 }
@@ -116,6 +118,7 @@ impl Owner {
             ping: None,
             returns: None,
             fcgi: false,
+            private: false,
             pool: Box::new(Nowhere),
         }
     }
@@ -265,7 +268,7 @@ impl Mux {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
-            server.conns.leave(self.is_safe());
+            self.leave_rest(&server.conns);
             server.conns.begin();
         }
         self.streams.set(self.streams.get() + 1);
@@ -291,7 +294,7 @@ impl Mux {
         }
         let surplus = self.is_surplus();
         if let Some(server) = server.filter(|_| !self.closing.get()) {
-            server.conns.rest(self.is_safe());
+            self.come_to_rest(&server.conns);
         }
         if surplus || self.requests.get() >= self.owner.most {
             self.retire();
@@ -299,8 +302,23 @@ impl Mux {
         self.wake();
     }
 
+    fn come_to_rest(&self, conns: &ServerConns) {
+        match self.owner.private {
+            true => conns.rest_private(),
+            false => conns.rest(self.is_safe()),
+        }
+    }
+
+    fn leave_rest(&self, conns: &ServerConns) {
+        match self.owner.private {
+            true => conns.leave_private(),
+            false => conns.leave(self.is_safe()),
+        }
+    }
+
+    /// Whether its server is expected to keep it: of HTTP/2 from the first request on.
     fn is_safe(&self) -> bool {
-        is_safe(self.requests.get())
+        !self.owner.fcgi || is_safe(self.requests.get())
     }
 
     /// Whether it need not rest: its server is not used any more, or enough connections rest.
@@ -322,7 +340,7 @@ impl Mux {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
-            server.conns.leave(self.is_safe());
+            self.leave_rest(&server.conns);
         }
         self.wake();
     }

@@ -487,9 +487,11 @@ pub fn h1_open(r: &Row<'_>) -> Value {
     if r.kind != Kind::Backend || !r.http() || !r.is_back() {
         return h1_figure(r, |c| &c.open_connections);
     }
-    let each = |s: &model::Server| u64::from(s.conns.used()) + u64::from(s.conns.idle());
-    let private: u64 = http_servers(r).map(|s| u64::from(s.state.conns.private())).sum();
-    Value::U64(over_http1(r, each, |h2| &h2.open_connections) + private)
+    let each = |s: &model::Server| {
+        let conns = &s.conns;
+        u64::from(conns.used()) + u64::from(conns.idle()) + u64::from(conns.private())
+    };
+    Value::U64(over_http1(r, each, |h2| &h2.open_connections))
 }
 
 /// Requests with HTTP/1 that are being read or served; of a backend those on connections that are used.

@@ -191,6 +191,7 @@ fn speak(stream: &mut Stream<'_>, aim: &Aim<'_>, connection: Idle) -> bool {
         ping: config.idle_ping,
         returns,
         fcgi: speaks == Speaks::Fcgi,
+        private: !fit.shareable,
         pool: Box::new(Home::of(&worker.farm, At { proxy: backend, server })),
     };
     let tune = &worker.shared.program.global.tune;
