@@ -43,6 +43,26 @@ fn limits_of_the_command_line_go_before_the_file() {
     assert_eq!(stat.lines().nth(1).and_then(|l| l.split(',').nth(6)), Some("30"), "{stat}");
 }
 
+/// The soft limit on its descriptors, of a program that a shell starts which may have 100 itself.
+fn descriptors(section: &str) -> u64 {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 100; exec \"$0\" \"$@\"", PROGRAM]);
+    let config = format!(
+        "global\n    nbthread 1\n    maxconn 200\n{section}{DEFAULTS}frontend f\n    bind unix@DIR/f\n"
+    );
+    let program = Running::launch(shell, Folder::new(), &config, &["-db"]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.pid())).unwrap();
+    let line = limits.lines().find(|l| l.starts_with("Max open files")).unwrap();
+    line.split_whitespace().nth(3).unwrap().parse().unwrap()
+}
+
+#[test]
+fn pipes_have_room_beside_the_connections_unless_somebody_counts_descriptors() {
+    // A pipe of two ends for each fourth connection.
+    assert_eq!(descriptors("") - descriptors("    maxpipes 1\n"), 200 / 4 * 2 - 2);
+    assert_eq!(descriptors("    ulimit-n 600\n"), 600);
+}
+
 #[test]
 fn in_the_foreground_nobody_needs_a_pid_file_but_of_a_master() {
     let config = format!("{DEFAULTS}frontend f\n    bind unix@DIR/f\n");

@@ -29,6 +29,7 @@ mod refused;
 mod responders;
 mod retries;
 mod reuse;
+mod rings;
 mod rules;
 mod seeded;
 mod spoe;
