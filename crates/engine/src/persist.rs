@@ -105,7 +105,7 @@ fn is_called(server: &program::Server, name: &[u8]) -> bool {
     }
     match &server.cookie {
         Some(own) => **own == *name,
-        None => server.state.dynamic_cookie.load().as_ref().is_some_and(|c| ***c == *name),
+        None => server.state.dynamic_cookie.load().as_ref().is_some_and(|c| *c.value == *name),
     }
 }
 
@@ -248,7 +248,7 @@ pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
     let Some(server) = stream.place.as_ref().map(|p| p.server) else { return };
     let config = &*proxy.server(server);
     let computed = config.state.dynamic_cookie.load();
-    let value = config.cookie.as_deref().or(computed.as_deref().map(Vec::as_slice));
+    let value = config.cookie.as_deref().or(computed.as_deref().map(|c| &*c.value));
     let own = server_cookies(stream, cookie, value);
     if cookie.mode != CookieMode::Insert || (own && cookie.preserve) {
         return;

@@ -123,9 +123,9 @@ impl Backend {
         backend
     }
 
-    /// Publishes a schedule that fits the servers' state.
-    pub fn refresh(&self, proxy: &Proxy, now: Mono) {
-        super::cookies::renew(proxy);
+    /// Publishes a schedule that fits the servers' state. How often a server has got the cookie of another.
+    pub fn refresh(&self, proxy: &Proxy, now: Mono) -> usize {
+        let equal = super::cookies::renew(proxy, false);
         // Nobody is where a server was deleted.
         let mut views =
             vec![ServerView { usable: false, weight: 0, ..ServerView::new(0) }; proxy.servers.bound()];
@@ -145,6 +145,7 @@ impl Backend {
                 back.went_down.fetch_add(1, Relaxed);
             }
         }
+        equal
     }
 }
 

@@ -1,31 +1,73 @@
 //! Persistence cookies that servers get by their address (`cookie ... dynamic`).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use model::server::Target;
-use program::Proxy;
+use model::server::{ComputedCookie, Target, admin};
+use program::{Proxy, Server};
+
+use crate::FarmWorker;
 
 /// Computes the cookie values of servers that have none of their own (`cookie ... dynamic`), after a change
-/// of addresses or of the key: XXH64 of the key, the address and the port in 32 bits, as HAProxy has it.
-pub fn renew(proxy: &Proxy) {
+/// of addresses, of the key, or of who is in maintenance. How often one that changed, or any where `all` are
+/// asked for, was found to be that of another server; those in maintenance are left out.
+pub fn renew(proxy: &Proxy, all: bool) -> usize {
     if proxy.cookie.is_none() {
-        return;
+        return 0;
     }
     let key = proxy.state.back.cookie_key.lock().clone();
     let wanted = proxy.state.back.dynamic_cookies.load(Relaxed) && !key.is_empty();
+    let in_use = |cookie: &Arc<ComputedCookie>| !cookie.in_maintenance;
+    let mut known = Vec::new();
+    let mut changed = Vec::new();
     for server in &proxy.servers {
-        let value = match &**server.state.target.load() {
-            Target::Inet(a) if wanted && server.cookie.is_none() => {
-                let mut bytes = key.to_vec();
-                match a.ip() {
-                    std::net::IpAddr::V4(ip) => bytes.extend(ip.octets()),
-                    std::net::IpAddr::V6(ip) => bytes.extend(ip.octets()),
-                }
-                bytes.extend(u32::from(a.port()).to_be_bytes());
-                Some(format!("{:016x}", base::hash::xxh64(&bytes, 0)).into_bytes())
-            }
-            _ => None,
-        };
-        server.state.dynamic_cookie.store(value.map(std::sync::Arc::new));
+        let now = wanted.then(|| compute(&server, &key)).flatten().map(Arc::new);
+        let was = server.state.dynamic_cookie.swap(now.clone());
+        if all || was != now {
+            changed.extend(now.filter(in_use).map(|now| (known.len(), now)));
+        }
+        known.push(was.filter(in_use));
     }
+    // One after the other, as HAProxy does it, so that those behind still have their value of before.
+    let mut equal = 0;
+    for (at, now) in changed {
+        let others = known
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .filter_map(|(_, cookie)| cookie.as_ref());
+        equal += others.filter(|other| other.value == now.value).count();
+        if let Some(own) = known.get_mut(at) {
+            *own = Some(now);
+        }
+    }
+    equal
+}
+
+/// XXH64 of the key, the address and the port in 32 bits, as HAProxy has it.
+fn compute(server: &Server, key: &[u8]) -> Option<ComputedCookie> {
+    let Target::Inet(a) = &**server.state.target.load() else { return None };
+    if server.cookie.is_some() {
+        return None;
+    }
+    let mut bytes = key.to_vec();
+    match a.ip() {
+        std::net::IpAddr::V4(ip) => bytes.extend(ip.octets()),
+        std::net::IpAddr::V6(ip) => bytes.extend(ip.octets()),
+    }
+    bytes.extend(u32::from(a.port()).to_be_bytes());
+    let value = format!("{:016x}", base::hash::xxh64(&bytes, 0)).into_bytes();
+    Some(ComputedCookie { value, in_maintenance: server.state.admin() & admin::MAINT != 0 })
+}
+
+/// Says on standard error that servers have got the cookie of another one, each time that it was found.
+pub fn warn(worker: &FarmWorker, proxy: u32, found: usize) {
+    if found == 0 {
+        return;
+    }
+    let text = format!(
+        "We generated two equal cookies for two different servers.\nPlease change the secret key for '{}'.",
+        worker.farm.program.proxy(proxy).name
+    );
+    (0..found).for_each(|_| worker.above.console("WARNING", &text));
 }

@@ -96,10 +96,11 @@ impl Farm {
         Some(Stay { _backend: backend.pin(), _server: None, _proxy: held.pin() })
     }
 
-    /// Follows a change of a server's state, weight or address in its backend.
-    pub fn refresh(&self, proxy: u32, now: Mono) {
+    /// Follows a change of a server's state, weight or address in its backend. How often a server has
+    /// got the cookie of another by it.
+    pub fn refresh(&self, proxy: u32, now: Mono) -> usize {
         let proxy = (&*self.program.proxy(proxy), &*self.backend(proxy));
-        proxy.1.refresh(proxy.0, now);
+        proxy.1.refresh(proxy.0, now)
     }
 }
 

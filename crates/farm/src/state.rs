@@ -26,7 +26,7 @@ use rt::Mono;
 
 use crate::check::health::{Limits, Verdict, settle};
 use crate::check::text::{self, Left, Rest};
-use crate::{At, FarmWorker, on_all, queue};
+use crate::{At, FarmWorker, cookies, on_all, queue};
 use program::log::level;
 use told::By;
 
@@ -395,12 +395,13 @@ impl<'w> Changes<'w> {
         }
     }
 
-    /// Publishes the new schedule, and says so if the backend has lost its last server.
     /// The servers of a backend have changed.
     pub fn renew(&self, at: At) {
-        self.worker.farm.refresh(at.proxy, self.now);
+        let equal = self.worker.farm.refresh(at.proxy, self.now);
+        cookies::warn(self.worker, at.proxy, equal);
     }
 
+    /// Publishes the new schedule, and says so if the backend has lost its last server.
     fn refresh(&self, at: At) {
         self.refresh_and_tell(at, |_| {});
     }
@@ -409,8 +410,9 @@ impl<'w> Changes<'w> {
         let shared = &self.worker.farm;
         let proxy = &*shared.program.proxy(at.proxy);
         let was = proxy.state.back.up.load(Relaxed);
-        shared.refresh(at.proxy, self.now);
+        let equal = shared.refresh(at.proxy, self.now);
         tell(self);
+        cookies::warn(self.worker, at.proxy, equal);
         if was && !proxy.state.back.up.load(Relaxed) {
             // A "listen" section is both, and called a proxy.
             let kind = if proxy.is_frontend { "proxy" } else { "backend" };

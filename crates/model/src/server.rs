@@ -82,6 +82,15 @@ pub struct Health {
     pub reason: String,
 }
 
+/// What stands for a server in the persistence cookie where that is computed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ComputedCookie {
+    /// Sixteen hexadecimal digits.
+    pub value: Vec<u8>,
+    /// The server is in maintenance, so that nobody is sent to it by the value.
+    pub in_maintenance: bool,
+}
+
 /// The live state of one server.
 #[derive(Debug)]
 pub struct Server {
@@ -100,7 +109,7 @@ pub struct Server {
     /// The port is to be added to that which the client connected to (`server s 127.0.0.1:+10`).
     pub mapped: AtomicBool,
     /// Its value in the persistence cookie as computed from its address (`cookie ... dynamic`).
-    pub dynamic_cookie: ArcSwapOption<Vec<u8>>,
+    pub dynamic_cookie: ArcSwapOption<ComputedCookie>,
     /// Deleted while the configuration runs (`del server`): nothing may find it any more.
     pub removed: std::sync::atomic::AtomicBool,
     /// A sample names it, so it keeps its name and stays.

@@ -80,6 +80,11 @@ def of_case(record, case):
     if any(line.split() == ["option", "nolinger"] for line in case["config"]) and any(re.match(r"    bind .* ssl ", line) for line in case["config"]):
         # Data over TLS that broke off Harrier does not end as if they were whole; HAProxy says goodbye before it resets the client.
         record = {key: [re.sub(r"^\((closed|reset)\)$", "(ended)", l) for l in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
+    holes = unserved(case["config"])
+    if holes:
+        # HAProxy deletes the certificate of such a line and keeps the line, whose list can't be shown to its end from then on.
+        asked = re.compile(r"cli (show ssl c|(del|commit|add) ssl c)")
+        record = {key: lines for key, lines in record.items() if not asked.match(key[1]) or not any(name in key[1] for name in holes)}
     if "    disabled" in case["config"]:
         record = {key: lines for key, lines in record.items() if not UNFINISHED.match(key[1])}
     if any("switch-mode http" in line for line in case["config"]):
@@ -303,6 +308,22 @@ def unmeasured(lines):
         bare = bool(re.match(r"HTTP/1\.\d (204|304) ", line)) or bare and line != "."
         if not (bare and line.startswith("content-length: ")):
             out.append(line)
+    return out
+
+
+def unserved(config):
+    """The certificates of `ssl-f-use` lines of sections none of whose `bind` lines speaks TLS, and the names of such sections."""
+    out, section, names, serves = set(), None, set(), False
+    for line in [*config, "end"]:
+        words = line.split()
+        if not line.startswith(" "):
+            if names and not serves:
+                out |= names | {section}
+            section, names, serves = "@" + (words[1] if len(words) > 1 else ""), set(), False
+        elif words[:1] == ["bind"]:
+            serves |= "ssl" in words
+        elif words[:1] == ["ssl-f-use"] and "crt" in words[:-1]:
+            names.add(words[words.index("crt") + 1])
     return out
 
 

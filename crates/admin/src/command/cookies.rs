@@ -35,11 +35,11 @@ pub const COMMANDS: &[Command] = &[
     ),
 ];
 
-fn backend<'c>(call: &'c Call<'_>) -> Result<Held<'c, Proxy>, Refusal> {
+fn backend<'c>(call: &'c Call<'_>) -> Result<(u32, Held<'c, Proxy>), Refusal> {
     if call.arg(0).is_empty() {
         return Err("A backend name is expected.".into());
     }
-    call.find_backend(call.arg(0)).map(|(_, proxy)| proxy).ok_or("No such backend.".into())
+    call.find_backend(call.arg(0)).ok_or("No such backend.".into())
 }
 
 /// `enable dynamic-cookie backend`.
@@ -53,19 +53,19 @@ pub fn disable(call: &mut Call<'_>) -> Outcome {
 }
 
 fn switch(call: &Call<'_>, on: bool) -> Outcome {
-    let proxy = backend(call)?;
+    let (at, proxy) = backend(call)?;
     proxy.state.back.dynamic_cookies.store(on, Relaxed);
-    farm::cookies::renew(&proxy);
+    farm::cookies::warn(&call.worker.farm, at, farm::cookies::renew(&proxy, true));
     Ok(Reply::Done)
 }
 
 /// `set dynamic-cookie-key backend <backend> <key>`.
 pub fn set_key(call: &mut Call<'_>) -> Outcome {
-    let proxy = backend(call)?;
+    let (at, proxy) = backend(call)?;
     if call.arg(1).is_empty() {
         return Err("String value expected.".into());
     }
     *proxy.state.back.cookie_key.lock() = call.arg(1).as_bytes().into();
-    farm::cookies::renew(&proxy);
+    farm::cookies::warn(&call.worker.farm, at, farm::cookies::renew(&proxy, true));
     Ok(Reply::Done)
 }

@@ -367,7 +367,7 @@ pub fn cookie(r: &Row<'_>) -> Value {
         (Kind::Backend, _) => r.proxy.cookie.as_ref().map(|c| text(c.name.as_ref())).into(),
         (_, Some(s)) => {
             let computed = s.state.dynamic_cookie.load();
-            s.cookie.as_deref().or(computed.as_deref().map(Vec::as_slice)).map(text).into()
+            s.cookie.as_deref().or(computed.as_deref().map(|c| &*c.value)).map(text).into()
         }
         _ => Value::None,
     }

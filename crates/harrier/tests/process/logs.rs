@@ -116,3 +116,25 @@ fn events_are_followed_until_a_word_comes() {
     assert_eq!(lines.next().unwrap().unwrap(), "");
     assert!(lines.next().is_none());
 }
+
+#[test]
+fn a_server_that_gets_the_cookie_of_another_is_told_of_at_run_time() {
+    let config = format!(
+        "global\n    stats socket DIR/cli level admin\n{DEFAULTS}listen p\n    bind unix@DIR/f\n    cookie C insert dynamic\n    \
+         dynamic-cookie-key k\n    server one 127.0.0.2:80\n    server two 127.0.0.3:80\n    server three 127.0.0.2:80 disabled\n"
+    );
+    let said = "[WARNING]  (PID) : We generated two equal cookies for two different servers.";
+    for words in
+        ["set server p/two addr 127.0.0.2", "set dynamic-cookie-key backend p other", "enable server p/three"]
+    {
+        let program = Running::start(Folder::new(), &config, &["-db"]);
+        if words.starts_with("set dynamic") {
+            program.command("set server p/two addr 127.0.0.2");
+            program.line_with("We generated");
+        }
+        program.command(words);
+        let line = program.line_with("We generated");
+        assert_eq!(line, said.replace("PID", &program.pid().to_string()), "{words}");
+        assert_eq!(program.line_with("Please"), "Please change the secret key for 'p'.");
+    }
+}
