@@ -100,9 +100,11 @@ impl Part {
     /// Appends the target with this part replaced.
     fn put(self, target: &[u8], new: &[u8], out: &mut Vec<u8>) {
         // A target that rules left without a slash has no path to find, but one to replace: all before the
-        // query.
-        let whole = uri::form(target) == uri::Form::Authority;
-        let pathq = if whole { target } else { uri::path_and_query(target) };
+        // query. Nor has one that ends with its host, which goes along with it in HAProxy.
+        let found = uri::path_and_query(target);
+        let is_path = matches!(self, Part::Path | Part::PathQuery);
+        let whole = uri::form(target) == uri::Form::Authority || found.is_empty() && is_path;
+        let pathq = if whole { target } else { found };
         let front = &target[..target.len() - pathq.len()];
         let path = pathq.split(|c| *c == b'?').next().unwrap_or_default();
         let query = &pathq[path.len()..];
