@@ -26,6 +26,8 @@ MASKS = [
     # What HPACK makes of a head: where an origin does not speak HTTP/2 it sees nothing but bytes.
     ("hpack", r"origin", r"^\| PRI \* HTTP/2\.0.*$", "| HTTP/2"),
     # The library behind TLS.
+    # Where an origin does not speak TLS it sees the bytes of a ClientHello.
+    ("library", r"origin", r"^\| \\x16\\x03\\x01.*$", "| ClientHello"),
     ("library", r"cli show ssl ca-file", r"^@system-ca - \d+ cert.*", "@system-ca"),
     ("library", r"cli show ssl providers", r"^\t- .*", "\t- a provider"),
     # What comes of a stream after its reset HAProxy answers with one more.

@@ -86,12 +86,13 @@ impl Default for Limits {
 impl Limits {
     /// Appends the first `SETTINGS` frame of the connection.
     pub(super) fn announce(&self, role: Role, out: &mut Vec<u8>) {
-        // A client's limit and its word on CONNECT mean nothing to a server, but HAProxy's carry them.
+        // A client's limit and its word on CONNECT mean nothing to a server, but HAProxy's carry them, and in this
+        // order.
         let streams = (self.streams > 0).then_some(self.streams);
         let entries = [
-            (HEADER_TABLE_SIZE, (self.header_table != 4096).then_some(self.header_table)),
             (ENABLE_PUSH, (role == Role::Client).then_some(0)),
             (ENABLE_CONNECT_PROTOCOL, self.extended_connect.then_some(1)),
+            (HEADER_TABLE_SIZE, (self.header_table != 4096).then_some(self.header_table)),
             (INITIAL_WINDOW_SIZE, (self.window != WINDOW_DEFAULT).then_some(self.window.min(MAX31))),
             (MAX_CONCURRENT_STREAMS, streams),
             (MAX_FRAME_SIZE, (self.frame > FRAME_MIN).then_some(self.frame)),
