@@ -86,8 +86,8 @@ impl Default for Limits {
 impl Limits {
     /// Appends the first `SETTINGS` frame of the connection.
     pub(super) fn announce(&self, role: Role, out: &mut Vec<u8>) {
-        // A client's limit and its word on CONNECT mean nothing to a server, but HAProxy's carry them, and in this
-        // order.
+        // A client's limit and its word on CONNECT mean nothing to a server, but HAProxy's carry them, and in
+        // this order.
         let streams = (self.streams > 0).then_some(self.streams);
         let entries = [
             (ENABLE_PUSH, (role == Role::Client).then_some(0)),
