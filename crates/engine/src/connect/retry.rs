@@ -36,8 +36,10 @@ pub(super) async fn retry(
     let rested = match failure {
         Attempt::TimedOut | Attempt::Unreachable => Ok(()),
         _ => {
-            // The connection that failed is gone, and with it what went wrong.
-            (stream.txn.server_conn.error, stream.txn.server_conn.begun) = (ConnError::NONE, false);
+            // The connection that failed is gone, and with it what went wrong and where it led.
+            let facts = &mut stream.txn.server_conn;
+            (facts.error, facts.begun) = (ConnError::NONE, false);
+            (facts.dst, facts.src) = Default::default();
             stream.txn.server_secured = None;
             // Who rests keeps the place, but is no session of the server meanwhile.
             if let Some(place) = &mut stream.place {
