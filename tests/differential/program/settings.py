@@ -217,7 +217,7 @@ def of_case(record, case):
         # HAProxy counts no handshake with a server that refuses the connection then, and one for each attempt without it.
         record = {key: [l for l in lines if not HANDSHAKES.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
-        # `status` is not there in some lines of HAProxy, nor is what converters would make of it.
+        # `status` is not there in lines that HAProxy writes at the end of a response, nor is what converters would make of it.
         made = any(re.match(r"\s+(error-)?log-format .*\[status,", line) for line in case["config"])
         said = MADE_OF_STATUS if made else STATUS
         record = {key: [said.sub("STATUS", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
@@ -252,8 +252,8 @@ def over(lines):
     return BARE_HEAD.sub(r"\1stream \2 END", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
 
 
-MADE_OF_STATUS = re.compile(r"(?<= )(-|-?\d+(?:-x)?)(?= |$)")
-STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?)(?= |$)")
+MADE_OF_STATUS = re.compile(r"(?<= )(-|-?\d+(?:-x)?|\"(?:-?\d+(?:-x)?)?\")(?= |$)")
+STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?|\"(?:-?[1-5]\d\d(?:-x)?)?\")(?= |$)")
 PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
 LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
