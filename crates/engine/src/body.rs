@@ -82,6 +82,12 @@ pub fn fits(stream: &Stream<'_>) -> bool {
     stream.http.body_received || request(stream).whole(bytes).is_ok_and(|whole| whole)
 }
 
+/// Whether a connection goes on where its request for a service is answered in its place: what is still to
+/// come of a body, with nobody there for it, ends one of HTTP/1, as in HAProxy.
+pub fn is_taken(stream: &Stream<'_>) -> bool {
+    stream.client.part.is_some() || fits(stream)
+}
+
 /// The body of a request, of which nothing was looked at yet.
 pub fn request(stream: &Stream<'_>) -> Progress {
     let http = &stream.http;

@@ -73,9 +73,17 @@ def timely(side, case):
             lines = [line for line in lines if not line.startswith("CurrSslConns: ")]
         else:
             closed.discard(channel)
+        if channel == "log" and step >= 0:
+            # A check comes when its time has come, whatever step that is.
+            out.setdefault((len(steps) + 2, "log of checks"), []).extend(line for line in lines if CHECK_LINE.search(line))
+            lines = [line for line in lines if not CHECK_LINE.search(line)]
         if lines:
             out[step, channel] = lines
-    return out
+    return {key: lines for key, lines in out.items() if lines}
+
+
+# What `option log-health-checks` says.
+CHECK_LINE = re.compile(r": Health check for server ")
 
 
 def taken_back(steps):

@@ -210,16 +210,10 @@ fn body_for<'r>(stream: &'r Stream<'_>) -> Cow<'r, [u8]> {
 async fn challenge(stream: &mut Stream<'_>, realm: String) -> Next {
     let reply = Reply::challenge(&realm, stream.txn.for_proxy);
     stream.txn.by_service = None;
-    let whole = is_taken(stream);
+    let whole = crate::body::is_taken(stream);
     let next = send(stream, reply).await;
     service_refused(stream);
     if whole { next } else { Next::Close }
-}
-
-/// Whether a connection goes on where its request for a service is answered in its place: what is still to
-/// come of a body, with nobody there for it, ends one of HTTP/1, as in HAProxy.
-pub fn is_taken(stream: &Stream<'_>) -> bool {
-    stream.client.part.is_some() || crate::body::fits(stream)
 }
 
 /// Notes that a request for a service was answered in its place. HAProxy then takes the service for a server

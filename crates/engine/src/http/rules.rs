@@ -133,7 +133,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
         && matches!(stream.txn.first_method(), Method::Get | Method::Head | Method::Post)
         && wire::uri::path_and_query(stream.txn.req.target()).starts_with(page.uri.as_bytes())
     {
-        let whole = answer::is_taken(stream);
+        let whole = crate::body::is_taken(stream);
         if let Step::Done(next) = run(stream, &page.rules, Side::Request, None).await {
             answer::service_refused(stream);
             return Step::Done(if whole { next } else { Next::Close });
