@@ -227,6 +227,9 @@ def of_case(record, case):
     if uploads_to_a_page(case):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
+    if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
+        # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
+        record = {key: [re.sub(r"(?<![\w\"])TLSv1\.3", "-", l.replace('"TLSv1.3"', '""').replace("(NONE)", "-")) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[method\b", line) for line in case["config"]):
         # HAProxy no longer knows a method by then that is none of those of RFC 9110.
         odd = odd_methods(case)
