@@ -5,8 +5,8 @@
 use rt::Buf;
 use wire::head::{Head, Known};
 
-/// What a buffer does not have for the body behind this head, as it came: what a head takes there was measured
-/// on HAProxy. `framed`: it has been given the framing of HTTP/1, which its peer did not send.
+/// What a buffer does not have for the body behind this head, as it came: what a head takes there was
+/// measured on HAProxy. `framed`: it has been given the framing of HTTP/1, which its peer did not send.
 pub fn taken(head: &Head, framed: bool, maxrewrite: usize) -> usize {
     const MESSAGE: usize = 64;
     const FIELD: usize = 8;
