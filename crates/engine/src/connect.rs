@@ -32,7 +32,7 @@ mod target;
 
 pub use guest::{copied, give as give_to_service, settle as settle_service};
 use hello::{Hello, early, may_be_early, secure, server_name};
-use leaving::{has_left, left_silently};
+use leaving::{has_left, left_before, left_silently, withdraws};
 use multiplex::{Speaks, begin_streams, multiplexed, speaks};
 use own::take_own;
 pub use own::{authenticates_connection, park};
@@ -395,7 +395,7 @@ async fn via_socks(
 ) -> Result<(), link::socks::Refused> {
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
-    let gone = |cx: &mut Context<'_>| has_left(stream, proxy, cx);
+    let gone = |cx: &mut Context<'_>| withdraws(stream, proxy, cx);
     link::socks::connect(socket.raw(), addr, &mut timer, gone).await
 }
 
@@ -478,7 +478,7 @@ async fn open(
     note_source(stream, &socket);
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
-    if poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
+    if left_before(stream, proxy).await {
         // The client left before: a server that is reached at once is sent the request all the same.
         rt::yield_now().await;
     }
@@ -490,7 +490,7 @@ async fn open(
                 classify(&e)
             }));
         }
-        if has_left(stream, proxy, cx) {
+        if withdraws(stream, proxy, cx) {
             return Poll::Ready(Err(Attempt::Aborted));
         }
         timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))

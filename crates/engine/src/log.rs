@@ -167,7 +167,7 @@ fn early(stream: &mut Stream<'_>, origin: Origin) {
 /// A line about a stream as it stands.
 fn line(stream: &mut Stream<'_>, origin: Origin) {
     stream.number();
-    late_unique_id(stream);
+    settle_unique_id(stream, origin);
     let worker = stream.worker.clone();
     let proxy = worker.shared.program.configured(stream.client.front);
     let separate = proxy.options.log_separate_errors && is_error(stream);
@@ -256,15 +256,18 @@ pub fn sessions_own(txn: &mut model::Txn) {
 }
 
 /// Makes the unique id for a log line, unless it stands. What its format takes from the request is gone by
-/// then, and a client that sent no request gets none.
-fn late_unique_id(stream: &mut Stream<'_>) {
+/// then but in a line of the request, and a client that sent no request gets none.
+fn settle_unique_id(stream: &mut Stream<'_>, origin: Origin) {
     if stream.txn.unique_id.borrow().is_some() {
         return;
     }
     let Some(format) = stream.frontend().unique_id_format.clone() else { return };
     let mut id = Vec::new();
     if stream.txn.has_req || !speaks_http(stream) {
-        stream.evaluate(Side::Request, |env| format.append_late(env, Use::Header, &mut id));
+        stream.evaluate(Side::Request, |env| match origin {
+            Origin::Request => format.append(env, Use::Header, &mut id),
+            _ => format.append_late(env, Use::Header, &mut id),
+        });
     }
     *stream.txn.unique_id.borrow_mut() = Some(id.into());
 }

@@ -3,14 +3,21 @@
 //! as a buffer) counts on head and body being no longer than that together.
 
 use rt::Buf;
-use wire::head::Head;
+use wire::head::{Head, Known};
 
-/// What a buffer does not have for the body behind this head, as it came. What a head takes there was
-/// measured on HAProxy.
-pub fn taken(head: &Head, maxrewrite: usize) -> usize {
-    const MESSAGE: usize = 80;
-    const FIELD: usize = 4;
-    maxrewrite + head.wire_len() + FIELD * head.len() + MESSAGE
+/// What a buffer does not have for the body behind this head, as it came: what a head takes there was
+/// measured on HAProxy. `framed`: it has been given the framing of HTTP/1, which its peer did not send.
+pub fn taken(head: &Head, framed: bool, maxrewrite: usize) -> usize {
+    const MESSAGE: usize = 64;
+    const FIELD: usize = 8;
+    const FRAMING: usize = b"transfer-encoding".len() + b"chunked".len() + FIELD;
+    let whole = maxrewrite + head.counted_len() + FIELD * head.len() + MESSAGE;
+    match framed {
+        true => whole.saturating_sub(FRAMING),
+        // Trailers may follow.
+        false if head.has(Known::TransferEncoding) => whole + FIELD,
+        false => whole,
+    }
 }
 
 /// How much of a body rules see, and wait for.

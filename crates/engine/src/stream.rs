@@ -112,7 +112,8 @@ pub struct Http {
     pub after_failed: bool,
     /// The client went away before its request was whole, or broke off while rules paused.
     pub client_left: bool,
-    /// The client closed its side, or more, while a rule waited for somebody else.
+    /// The client closed its side, or more, while a rule waited for somebody else; of TCP: without a word,
+    /// before a server was asked.
     pub left_early: bool,
     /// The response is through; what remains is the rest of the request.
     pub last: bool,

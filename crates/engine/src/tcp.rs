@@ -245,6 +245,7 @@ fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
     }
     if buf.is_empty() {
         client.buf = None;
+        stream.http.left_early |= matches!(read, Some(Ok(0)));
     }
     if matches!(read, Some(Err(_))) { Err(Broken) } else { Ok(()) }
 }

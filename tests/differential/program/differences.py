@@ -3,7 +3,7 @@ at where two programs part (ways.py) or at what is a matter of time (times.py); 
 """
 import difflib, re
 
-from named import by_column, keyed
+from named import by_column, keyed, unnamed
 from settings import of_case
 from ways import parted
 from times import belated, below_zero, carried_otherwise, counted, cut_short, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, paused, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
@@ -23,7 +23,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     end, late = parted(theirs, case), hasty(case)
     first, second = (of_case(side, case) for side in turned_away(case, *unseen(case, *held(case, *unspoken(keyed(theirs), keyed(ours))))))
     end = min(end, *(rule(case, keyed(theirs), keyed(ours)) for rule in (carried_otherwise, refused_by_half, retried_by_half)))
-    first, second = cut_short(*overlooked(case, *below_zero(first, second)), case)
+    first, second = cut_short(*overlooked(case, *below_zero(*unnamed(first, second))), case)
     ends = idle_ends(first, case) | idle_ends(second, case)
     if leaving(first) != leaving(second):
         first, second = (without_maxima(side) for side in (first, second))

@@ -127,6 +127,19 @@ def by_column(line):
     return f"row/{ROWS[line[0]]} {typed[1]}=" if typed else line
 
 
+UNNAMED = re.compile(r"GOAWAY last=2147483647 code=([1-9]\d*)$")
+
+
+def unnamed(theirs, ours):
+    """Without the last stream that an error of a connection names which was asked to go before: HAProxy goes on to name none."""
+    codes = {(key, found[1]) for key, lines in theirs.items() if key[1].startswith("client ") for found in map(UNNAMED.match, lines) if found}
+    if not codes:
+        return theirs, ours
+    said = re.compile(r"GOAWAY last=\d+ (code=([1-9]\d*))$")
+    plain = lambda key, line: f"GOAWAY {found[1]}" if (found := said.match(line)) and (key, found[2]) in codes else line
+    return tuple({key: [plain(key, line) for line in lines] for key, lines in side.items()} for side in (theirs, ours))
+
+
 ROWS = {"F": "FRONTEND", "B": "BACKEND", "S": "server", "L": "listener"}
 
 

@@ -224,9 +224,15 @@ def of_case(record, case):
     if any(re.match(r"\s+http-after-response do-log\b", line) for line in case["config"]):
         # Whether a server has its place back when a client left is a matter of chance to HAProxy.
         record = {key: [GAUGES.sub("GAUGES", l) if LEFT.search(l) else l for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
-    if any(op[0] == "send" and UPLOADS.search(op[2]) for ops in case["steps"] for op in ops) and any(op[0] == "fill" for ops in case["steps"] for op in ops):
+    if uploads_to_a_page(case):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
+    if any(re.match(r"\s+option abortonclose\b", line) for line in case["config"]) and any(line.strip() == "mode tcp" for line in case["config"]):
+        # What becomes of a client of TCP that has spoken HAProxy does not see while it connects.
+        record = {key: [UNREACHED.sub(r"\1 UNREACHED \2/RETRIES ", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
+        # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
+        record = {key: [re.sub(r"(?<![\w\"])TLSv1\.3", "-", l.replace('"TLSv1.3"', '""').replace("(NONE)", "-")) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[method\b", line) for line in case["config"]):
         # HAProxy no longer knows a method by then that is none of those of RFC 9110.
         odd = odd_methods(case)
@@ -257,9 +263,17 @@ STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?|\"(?:-?[1-5]\d\d(?:-x)?)?\")(?
 PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
 LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
+UNREACHED = re.compile(r"( T/-1/\+?T \+?0) (?:LEFT|[sS]C|CD) (\d+/\d+/\d+/(?:\d+|N))/\+?\d+ ")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
 ANSWERED = re.compile(r"HTTP/1\.\d [2-5]\d\d|\((closed|reset|ended)\)$")
+
+
+def uploads_to_a_page(case):
+    """Whether a client sends a page of statistics more than a buffer."""
+    ops = [op for ops in case["steps"] for op in ops]
+    over_h2 = lambda op: op[0] == "stream" and isinstance(op[4], int) and op[4] > 16384 and any(name == ":path" and "stats" in value for name, value in op[3])
+    return any(map(over_h2, ops)) or any(op[0] == "send" and UPLOADS.search(op[2]) for op in ops) and any(op[0] == "fill" for op in ops)
 
 
 def hinted(lines):

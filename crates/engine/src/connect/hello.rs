@@ -12,7 +12,7 @@ use rt::Timer;
 use tls::Handshake;
 
 use super::multiplex::Speaks;
-use super::{Attempt, classify, has_left};
+use super::{Attempt, classify, withdraws};
 use crate::stream::Stream;
 
 /// What a handshake with a server begins with.
@@ -100,7 +100,7 @@ pub(super) async fn secure(
     let mut left = false;
     let sizes = farm::secure::sizes(&stream.worker.shared.program.global.tune);
     let shaken = link::handshake::connect(sizes, socket.raw(), handshake, &mut timer, |cx| {
-        left = has_left(stream, proxy, cx);
+        left = withdraws(stream, proxy, cx);
         left
     })
     .await;

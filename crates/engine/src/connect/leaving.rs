@@ -25,6 +25,34 @@ pub(super) fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>)
         || (proxy.options.abortonclose && client.socket.has_ended(cx))
 }
 
+/// Whether the client leaves while its server is on the way. One of TCP that had closed its side before is
+/// served all the same, unless `option abortonclose` says that it need not.
+pub(super) fn withdraws(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
+    let expected = !stream.txn.has_req
+        && stream.http.left_early
+        && !proxy.options.abortonclose
+        && stream.client.session.kill.get().is_none();
+    !expected && has_left(stream, proxy, cx)
+}
+
+/// Whether a client of TCP had closed its side, without a word, before its server was asked for the first
+/// time.
+fn had_closed(stream: &Stream<'_>, cx: &mut Context<'_>) -> bool {
+    !stream.txn.has_req
+        && stream.txn.retries == 0
+        && !stream.client.has_input()
+        && matches!(stream.client.socket.poll_look(cx), Poll::Ready(Ahead::End))
+}
+
+/// Asks, as a connection begins, whether the client has left already.
+pub(super) async fn left_before(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+    if !poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
+        return false;
+    }
+    stream.http.left_early |= poll_fn(|cx| Poll::Ready(had_closed(stream, cx))).await;
+    true
+}
+
 /// What a client of TCP has said.
 #[derive(PartialEq, Eq)]
 enum Word {

@@ -16,7 +16,7 @@ use program::server::Server;
 use rt::Notify;
 
 use super::multiplex::Speaks;
-use super::{Attempt, has_left};
+use super::{Attempt, withdraws};
 use crate::Worker;
 use crate::stream::Stream;
 use farm::At;
@@ -107,7 +107,7 @@ pub(super) async fn join(
         if notify.poll_notified(cx).is_ready() {
             return Poll::Ready(Ok(true));
         }
-        if has_left(stream, proxy, cx) { Poll::Ready(Err(Attempt::Aborted)) } else { Poll::Pending }
+        if withdraws(stream, proxy, cx) { Poll::Ready(Err(Attempt::Aborted)) } else { Poll::Pending }
     })
     .await;
     opening.waiting.borrow_mut().retain(|waiter| !Rc::ptr_eq(waiter, &notify));

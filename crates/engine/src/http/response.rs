@@ -182,8 +182,6 @@ pub fn note(stream: &mut Stream<'_>) {
     let method = stream.txn.req.method_id();
     let body = http1::response_body(&stream.txn.res, method);
     stream.http.response_body = body;
-    let maxrewrite = stream.worker.shared.program.global.tune.maxrewrite;
-    stream.http.response_taken = crate::room::taken(&stream.txn.res, maxrewrite);
     stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
         && headers::keeps_server(stream.frontend(), &stream.backend())
         && !stream.http.server_ends
@@ -201,6 +199,8 @@ pub fn note(stream: &mut Stream<'_>) {
         // Rules see what the server sent.
         stream.txn.res.remove_all(Known::TransferEncoding);
     }
+    let maxrewrite = stream.worker.shared.program.global.tune.maxrewrite;
+    stream.http.response_taken = crate::room::taken(&stream.txn.res, false, maxrewrite);
 }
 
 /// Whether the response opens a tunnel: 101, or 2xx to CONNECT.
