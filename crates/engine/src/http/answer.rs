@@ -495,7 +495,8 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
             Err(next) => return next,
         };
     }
-    let chunked = chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding);
+    let chunked = (chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding))
+        && !response::unchunk(&mut stream.txn.res);
     let (framed, switched) = (framed && !chunked, stream.txn.res.status() == 101);
     let head_only = head_only || response::is_bodiless(stream.txn.res.status());
     // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.
