@@ -343,10 +343,11 @@ pub fn note_request(stream: &mut Stream<'_>) {
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
     let maxrewrite = stream.worker.shared.program.global.tune.maxrewrite;
-    stream.http.request_taken = crate::room::taken(&stream.txn.req, maxrewrite);
+    let multiplexed = stream.client.part.is_some();
+    stream.http.request_taken = crate::room::taken(&stream.txn.req, body, multiplexed, maxrewrite);
     let relax = stream.frontend().options.unsafe_request;
     stream.upload = link::pump::Half::new(link::pump::Framing::of(body, relax));
-    stream.upload.multiplexed = stream.client.part.is_some();
+    stream.upload.multiplexed = multiplexed;
     let framed = is_framed(stream);
     stream.http.request_added = if framed { signed(b"transfer-encoding: chunked".len() - 2) } else { 0 };
     stream.txn.up.received += without(stream.txn.req.counted_len(), stream.http.request_added);

@@ -188,7 +188,8 @@ pub fn note(stream: &mut Stream<'_>) {
     let body = http1::response_body(&stream.txn.res, method);
     stream.http.response_body = body;
     let maxrewrite = stream.worker.shared.program.global.tune.maxrewrite;
-    stream.http.response_taken = crate::room::taken(&stream.txn.res, maxrewrite);
+    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    stream.http.response_taken = crate::room::taken(&stream.txn.res, body, multiplexed, maxrewrite);
     stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
         && headers::keeps_server(stream.frontend(), &stream.backend())
         && !stream.http.server_ends
