@@ -253,6 +253,17 @@ def paused(first, second, case):
                 yield step
 
 
+def streams_anew(side, steps):
+    """Streams of servers of HTTP/2 numbered as they come, without those of `steps`: behind a request that one program alone sent, all have other numbers."""
+    anew, out = {}, {}
+    for (step, channel), lines in sorted(side.items()):
+        if channel.startswith("origin ") and step < 1000:
+            known = anew.setdefault(channel, {})
+            lines = [re.sub(r"^(stream )(\d+)(?= )", lambda m: m[1] + (str(known.setdefault(m[2], 2 * len(known) + 1)) if step not in steps else m[2]), line) for line in lines]
+        out[step, channel] = lines
+    return out
+
+
 REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")
 
 
