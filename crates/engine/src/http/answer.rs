@@ -162,6 +162,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         let _ = res.append(name.as_bytes(), value);
     }
     stream.txn.status = answer.status;
+    // To rules its answer is of the version that was asked in, whatever it goes out as.
+    stream.txn.replaced = Some(stream.txn.req.version()).filter(|version| *version < Version::HTTP_11);
     captures::response(stream);
     captures::response_cookie(stream);
     crate::debug::answered(stream);
