@@ -303,6 +303,7 @@ impl Client {
             return;
         }
         self.spoke_h1();
+        self.socket.leave();
         if let Some(key) = self.key {
             self.worker.sessions.leave(key);
         }

@@ -22,6 +22,8 @@ pub struct Rule {
 #[derive(Clone, Default)]
 pub struct RuleSet {
     rules: Arc<[Rule]>,
+    /// Where those begin that are not inherited.
+    own: usize,
     /// Which of them can't apply.
     dispatch: Arc<Dispatch>,
 }
@@ -44,8 +46,13 @@ pub enum Run {
 impl RuleSet {
     /// From rules in order.
     pub fn new(rules: Vec<Rule>) -> RuleSet {
+        RuleSet::inheriting(rules, 0)
+    }
+
+    /// From rules in order, of which the first so many come from a `defaults` section.
+    pub fn inheriting(rules: Vec<Rule>, inherited: usize) -> RuleSet {
         let dispatch = Dispatch::new(rules.iter().map(|r| r.condition.as_ref()));
-        RuleSet { rules: rules.into(), dispatch: Arc::new(dispatch) }
+        RuleSet { rules: rules.into(), own: inherited, dispatch: Arc::new(dispatch) }
     }
 
     /// Whether there is nothing to run.
@@ -73,14 +80,20 @@ impl RuleSet {
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {
         if from == Position(0) && exec.resumed.is_none() {
-            // `strict-mode off` is for the rules behind it in their own set.
+            // `strict-mode off` is for the rules behind it in their own set, and those of a `defaults` section
+            // are one of their own.
             exec.txn.decisions.lenient_rewrites = false;
         }
+        let mut inherited = from.0 < self.own;
         let mut cursor = Cursor::default();
         let mut at = from.0;
         loop {
             if exec.resumed.is_none() {
                 at = self.dispatch.next(at, &mut cursor, &exec.env());
+            }
+            if inherited && at >= self.own {
+                inherited = false;
+                exec.txn.decisions.lenient_rewrites = false;
             }
             let Some(rule) = self.rules.get(at) else { return Run::Done };
             // A resumed action has passed its condition already.

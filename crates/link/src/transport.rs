@@ -448,6 +448,13 @@ impl Transport {
         }
     }
 
+    /// It is over for everyone but its peer: it counts no more among the connections with TLS.
+    pub fn leave(&self) {
+        if let Some(tls) = &self.tls {
+            tls.stream.borrow_mut().leave();
+        }
+    }
+
     /// The socket, if bytes go over it as they are.
     ///
     /// # Errors

@@ -224,7 +224,7 @@ pub struct Txn {
     /// A service inside the process answered (statistics, Lua): what log lines name in the place of a server.
     pub by_service: Option<&'static str>,
     /// The version of the response in whose place an answer is being made: all that is left of it to be told.
-    /// Afterwards, and where there was none, that of the request.
+    /// Afterwards, and where there was none, that of the request; also while a service answers HTTP/1.0.
     pub replaced: Option<Version>,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,

@@ -217,6 +217,11 @@ impl Stream {
         self.muted = true;
     }
 
+    /// It counts no more among those that are open.
+    pub fn leave(&mut self) {
+        self.open = None;
+    }
+
     /// Reads data; `None` when that has to be awaited, 0 at the end of the stream.
     pub fn try_recv(&mut self, wire: &impl Wire, out: &mut [u8]) -> Option<io::Result<usize>> {
         if self.is_early() {

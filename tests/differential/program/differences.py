@@ -6,7 +6,7 @@ import difflib, re
 from named import by_column, keyed, unnamed
 from settings import of_case
 from ways import parted
-from times import belated, below_zero, carried_otherwise, counted, cut_short, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, paused, refused_by_half, rested, retried_by_half, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
+from times import belated, below_zero, carried_otherwise, counted, cut_short, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, paused, refused_by_half, rested, retried_by_half, streams_anew, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
 
 
 ANSWERED_OR_NOT = re.compile(r"\S+/\S+ (hrsp_4xx|hrsp_other|cli_abrt|connect|reuse)=")
@@ -38,6 +38,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     hurried = {*unheard(first, second, case), *unfinished(first, second, case), *gone}
     first, second = ({key: lines for key, lines in side.items() if key[0] not in hurried} for side in (first, second))
     if gone:
+        first, second = (streams_anew(side, gone) for side in (first, second))
         # How often that was answered, and a server reached for it.
         first, second = ({key: [l for l in lines if not ANSWERED_OR_NOT.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in side.items()} for side in (first, second))
     if hurried:

@@ -68,7 +68,7 @@ def messages(data, kind, text, methods=(), unpack=False):
     """Lines that show messages: a head line by line, a body by its content, whatever its framing."""
     lines, methods = [], list(methods)
     # What is long is told by its sum, in which the ports of a header count.
-    if (kind != "tcp" or len(data) > 3000) and data.startswith(SIGNATURE) or kind != "tcp" and len(data) > 3000 and data.startswith(b"PROXY ") and b"\r\n" in data:
+    if (kind != "tcp" or len(data) > 3000) and data.startswith(SIGNATURE) or len(data) > 3000 and data.startswith(b"PROXY ") and b"\r\n" in data:
         size = size_of_header(data)
         lines, data = ["| " + text(data[:size])], data[size:]
     while data:

@@ -100,6 +100,11 @@ def headed(case):
     return any(re.search(r"send-proxy(?!-v2)", line) for line in case.get("config", ()))
 
 
+def headed_in_tcp(case):
+    """So is it in TCP since then."""
+    return headed(case) and any("mode tcp" in line for line in case.get("config", ()))
+
+
 def at_once(case):
     """Applications of FastCGI answer by one write since then."""
     return any(origin.get("kind") == "fcgi" for origin in case.get("origins", {}).values())
@@ -119,7 +124,7 @@ class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.00390625 * checked(case) + 0.001953125 * asked_at_length(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.0625 * begun(case) + 0.015625 * at_once(case) + 0.0078125 * headed(case) + 0.0009765625 * headed_in_tcp(case) + 0.00390625 * checked(case) + 0.001953125 * asked_at_length(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 

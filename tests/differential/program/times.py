@@ -261,6 +261,17 @@ def paused(first, second, case):
                 yield step
 
 
+def streams_anew(side, steps):
+    """Streams of servers of HTTP/2 numbered as they come, without those of `steps`: behind a request that one program alone sent, all have other numbers."""
+    anew, out = {}, {}
+    for (step, channel), lines in sorted(side.items()):
+        if channel.startswith("origin ") and step < 1000:
+            known = anew.setdefault(channel, {})
+            lines = [re.sub(r"^(stream )(\d+)(?= )", lambda m: m[1] + (str(known.setdefault(m[2], 2 * len(known) + 1)) if step not in steps else m[2]), line) for line in lines]
+        out[step, channel] = lines
+    return out
+
+
 REST = re.compile(r"bfcgi/\S+ (connect|reuse|used_conn_cur|scur|smax|h1_\w+)=")
 
 
@@ -356,6 +367,18 @@ LEFT_RETRIED = re.compile(r" C[HD]-- \d+/\d+/\d+/\d+/\+?[1-9]\d* ")
 LEFT_IN_A_PAUSE = re.compile(r" C[CHR]-- \d+/\d+/\d+/\d+/")
 
 
+# A head that says a body, none of which comes along.
+BODY_TO_COME = re.compile(r"\r\nContent-Length: [1-9]\d*\r\n(?:[^\r]+\r\n)*\r\n$")
+
+
+def left_untold(case, record):
+    """Steps in which a client leaves before any of its body came, where a server may be tried in vain and the line tells neither."""
+    if not any(origin.get("dead") for origin in case.get("origins", {}).values()):
+        return set()
+    short = {at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "send" and BODY_TO_COME.search(op[2]) for op in ops) and any(op[0] in ("fin", "close", "rst") for op in ops)}
+    return {key[0] for key, lines in record.items() if key[1] == "log" and key[0] in short and any(": Connect from " in line for line in lines)}
+
+
 STREAMS_ASKED = re.compile(r"\S+[ .]h2_backend_total_streams[=.]")
 
 
@@ -364,6 +387,7 @@ def held(case, *sides):
     where the client leaves meanwhile; and of those whose client left in a `pause`, which HAProxy sees or overlooks by chance."""
     line = LEFT_IN_A_PAUSE if any(re.match(r"\s+http-request pause ", line) for line in case["config"]) else LEFT_RETRIED
     left = {key[0] for side in sides for key, lines in side.items() if key[1] == "log" and any(map(line.search, lines))}
+    left |= {step for side in sides for step in left_untold(case, side)}
     for side in sides:
         for key in [key for key in side if key[0] in left and key[1].startswith("origin ")]:
             side[key] = [line for line in side[key] if line.startswith(("| ", "("))]

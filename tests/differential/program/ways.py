@@ -128,6 +128,8 @@ def parted(record, case):
     if unreachable(case):
         unreached = re.compile("|".join([UNREACHED.pattern, *places_of_502(case)]))
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(unreached.match, lines))]
+        # In answer to HEAD, with the status of a rule, the line alone tells of it.
+        steps += [step for step, channel, lines in record if channel == "log" and any(re.search(r" SH(\S\S)?( |$)", line) for line in lines)]
     steps += unended(record, case)
     steps += once(record, case)
     steps += unconnected(record, case)

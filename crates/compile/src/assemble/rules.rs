@@ -255,7 +255,8 @@ impl Parse<'_, '_, '_> {
     }
 
     fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
-        let mut lists: [Vec<Rule>; 8] = Default::default();
+        // And how many of each are inherited.
+        let mut lists: [(Vec<Rule>, usize); 8] = Default::default();
         // Whether the section's last rule of a set was one that nothing follows.
         let mut ended = [false; 8];
         // What is missing is told set by set.
@@ -312,21 +313,23 @@ impl Parse<'_, '_, '_> {
                 let cuts =
                     matches!(line.words().get(skip).map_or("", |w| w.text()), "silent-drop" | "reject");
                 ended[slot] = own && !cuts && rule.condition.is_none() && rule.action.is_final();
-                list.push(rule);
+                list.0.push(rule);
+                list.1 += usize::from(!own);
             }
         }
         self.names.memory.missing = before.into_iter().chain(missing.into_iter().flatten()).collect();
         out.ignored.sort_by_key(|set| HTTP_SETS.iter().position(|known| known == set));
-        let [connection, session, content, response, request, answer, after, redirects] = lists;
+        let [connection, session, content, response, request, answer, after, redirects] =
+            lists.map(|(rules, inherited)| RuleSet::inheriting(rules, inherited));
         out.rules = Rules {
-            tcp_connection: RuleSet::new(connection),
-            tcp_session: RuleSet::new(session),
-            tcp_content: RuleSet::new(content),
-            tcp_response: RuleSet::new(response),
-            http_request: RuleSet::new(request),
-            redirect: RuleSet::new(redirects),
-            http_response: RuleSet::new(answer),
-            http_after_response: RuleSet::new(after),
+            tcp_connection: connection,
+            tcp_session: session,
+            tcp_content: content,
+            tcp_response: response,
+            http_request: request,
+            redirect: redirects,
+            http_response: answer,
+            http_after_response: after,
         };
     }
 

@@ -162,6 +162,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         let _ = res.append(name.as_bytes(), value);
     }
     stream.txn.status = answer.status;
+    // To rules its answer is of the version that was asked in, whatever it goes out as.
+    stream.txn.replaced = Some(stream.txn.req.version()).filter(|version| *version < Version::HTTP_11);
     captures::response(stream);
     captures::response_cookie(stream);
     crate::debug::answered(stream);
@@ -496,7 +498,8 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
             Err(next) => return next,
         };
     }
-    let chunked = chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding);
+    let chunked = (chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding))
+        && !response::unchunk(&mut stream.txn.res);
     let (framed, switched) = (framed && !chunked, stream.txn.res.status() == 101);
     let head_only = head_only || response::is_bodiless(stream.txn.res.status());
     // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.

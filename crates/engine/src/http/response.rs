@@ -109,16 +109,21 @@ fn reframe_service(stream: &mut Stream<'_>) {
     }
 }
 
-/// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not
-/// speak of chunks. Whether the client's connection had better end with it: also where the server's ended
-/// with the body.
+/// A 204 may not speak of chunks, which rules may have made of a response that has some. Whether this one did.
+pub fn unchunk(res: &mut wire::head::Head) -> bool {
+    // The answer to a HEAD speaks of chunks and has none.
+    let chunked = res.status() == 204 && res.has(Known::TransferEncoding);
+    if chunked {
+        res.remove_all(Known::TransferEncoding);
+    }
+    chunked
+}
+
+/// Rules may have made a response of it that has no body: the server's is dropped then. Whether the client's
+/// connection had better end with it: also where the server's ended with the body.
 fn unframe(stream: &mut Stream<'_>) -> bool {
     let status = stream.txn.res.status();
-    // The answer to a HEAD speaks of chunks and has none.
-    let chunked = status == 204 && stream.txn.res.has(Known::TransferEncoding);
-    if chunked {
-        stream.txn.res.remove_all(Known::TransferEncoding);
-    }
+    let chunked = unchunk(&mut stream.txn.res);
     let open = is_bodiless(status) && stream.http.response_body == Body::UntilClose;
     chunked || open || status < 200
 }

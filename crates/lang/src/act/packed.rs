@@ -153,10 +153,13 @@ fn with_list(
         let mut list = List(bytes);
         let mut first = true;
         loop {
+            if !first && list.0.is_empty() {
+                // It has no entry that says that it is over.
+                return Flow::Error;
+            }
             match apply(exec, &mut list) {
                 Some(Entry::Last) => return Flow::Next,
                 Some(Entry::Done) => first = false,
-                None if !first => return Flow::Error,
                 Some(Entry::NoRoom) | None => return rewritten::<()>(exec, Err(wire::head::NoRoom)),
             }
         }

@@ -106,8 +106,11 @@ fn without_star(target: &[u8]) -> &[u8] {
     if target == b"*" { b"" } else { target }
 }
 
+/// A query behind a host makes a path that is empty, yet there; without either there is none.
 fn path<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    some(uri::path(without_star(target(env)?)))
+    let target = without_star(target(env)?);
+    some(uri::path_and_query(target))?;
+    Ok(uri::path(target))
 }
 
 fn pathq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
