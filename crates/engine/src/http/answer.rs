@@ -16,7 +16,7 @@ use wire::http1::{Body, Limits, Parsed, Scanner, parse_response};
 use wire::method::Version;
 
 use super::exchange::Step;
-use super::served::{self, LAST_CHUNK, chunks, deliver, pieces};
+use super::served::{self, deliver, pieces};
 use super::{Next, captures, headers, response, wait};
 use crate::errors;
 use crate::filters::Whose;
@@ -498,10 +498,10 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
             Err(next) => return next,
         };
     }
-    let chunked = (chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding))
-        && !response::unchunk(&mut stream.txn.res);
-    let (framed, switched) = (framed && !chunked, stream.txn.res.status() == 101);
-    let head_only = head_only || response::is_bodiless(stream.txn.res.status());
+    let res = &mut stream.txn.res;
+    let chunked = (chunked || chain.is_some() && res.has(Known::TransferEncoding)) && !response::unchunk(res);
+    let (framed, switched) = (framed && !chunked, res.status() == 101);
+    let head_only = head_only || response::is_bodiless(res.status());
     // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
     // What is no request is refused in the very words of the message.
@@ -515,17 +515,8 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
         headers::client_connection(stream, next);
     }
     note_status(stream, before);
-    let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
-    headers::write_response(stream, &mut out);
     let rest = rest.filter(|_| !head_only);
-    if chunked && !head_only {
-        chunks(&body, stream.worker.shared.program.global.tune.bufsize, &mut out);
-        if rest.is_none() {
-            out.extend_from_slice(LAST_CHUNK);
-        }
-    } else if !head_only {
-        out.extend_from_slice(&body);
-    }
+    let out = served::write(stream, (!head_only).then_some(&*body), chunked, rest.is_none());
     // Who leaves before the end of a request is told nothing any more.
     if stream.http.client_left {
         return Next::Close;

@@ -34,6 +34,24 @@ pub(super) async fn filtered(
     Ok(Some(chain))
 }
 
+/// An answer on its way: its head and, unless that is all, its body, in chunks if it is `chunked`, which are
+/// `over` with it or go on.
+pub(super) fn write(stream: &mut Stream<'_>, body: Option<&[u8]>, chunked: bool, over: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.map_or(0, <[u8]>::len) + 64);
+    super::headers::write_response(stream, &mut out);
+    match body {
+        Some(body) if chunked => {
+            chunks(body, stream.worker.shared.program.global.tune.bufsize, &mut out);
+            if over {
+                out.extend_from_slice(LAST_CHUNK);
+            }
+        }
+        Some(body) => out.extend_from_slice(body),
+        None => {}
+    }
+    out
+}
+
 /// Writes a body in chunks of at most `most` bytes.
 pub(super) fn chunks(body: &[u8], most: usize, out: &mut Vec<u8>) {
     use std::io::Write;
