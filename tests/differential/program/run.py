@@ -320,45 +320,55 @@ def run_seeds(a):
     print(f"{sum(sums.values())} programs in {spent:.0f} s: " + ", ".join(f"{n} {w}" for w, n in sorted(sums.items())))
 
 
-def spread_out(first, last, counts):
-    """One verdict for each seed of a range of the committed journal: which seed had which is not in it, only how many."""
-    return dict(zip(range(first, last + 1), counts.elements()))
+def seeds_of(spans):
+    """The seeds of `1-57,59`."""
+    ends = ([int(n) for n in part.split("-")] for part in spans.split(",") if part != "-")
+    return [seed for first, *last in ends for seed in range(first, (last or [first])[0] + 1)]
+
+
+def spans_of(seeds):
+    """The seeds as `1-57,59`; `-` for none."""
+    spans = []
+    for seed in sorted(seeds):
+        if spans and spans[-1][1] + 1 == seed:
+            spans[-1][1] = seed
+        else:
+            spans.append([seed, seed])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans) or "-"
+
+
+VERDICTS = ("same", "differs", "refused")
+
+
+def kept_journal():
+    """What the committed journal says of each seed: the commit that it was run on, and what came of it."""
+    known = {}
+    for line in open(JOURNAL):
+        if not line.startswith("#"):
+            version, build, *spans = line.split()
+            known.update({(int(version), seed): (build, verdict) for verdict, seeds in zip(VERDICTS, spans) for seed in seeds_of(seeds)})
+    return known
 
 
 def journal(a):
-    """Puts what the journal of --out says about the newest build of each seed into the committed one: ranges and sums. What that says of
-    other seeds stays, so that machines that live for one day add up to the whole."""
-    newest = {}
-    for line in open(JOURNAL):
-        if not line.startswith("#"):
-            version, build, seeds, *counts = line.split()
-            first, last = map(int, seeds.split("-"))
-            counts = collections.Counter(dict(zip(("same", "differs", "refused"), map(int, counts))))
-            for seed, verdict in spread_out(first, last, counts).items():
-                newest[(int(version), seed)] = (build, verdict)
+    """Puts what the journal of --out says about the newest build of each seed into the committed one. What that says of other seeds
+    stays, so that machines that live for one day add up to the whole."""
+    newest = kept_journal()
     for line in open(os.path.join(a.out, "journal.tsv")):
         cells = line.split("\t")
         newest[(int(cells[2]), int(cells[0]))] = (a.build or cells[1], cells[3])
-    ranges, last = [], None
-    for (version, seed), (build, verdict) in sorted(newest.items()):
-        if last is None or last["version"] != version or last["build"] != build or last["to"] + 1 != seed:
-            last = {"version": version, "build": build, "from": seed, "counts": collections.Counter()}
-            ranges.append(last)
-        last["to"] = seed
-        last["counts"][verdict] += 1
+    builds = {}
+    for (version, seed), (build, verdict) in newest.items():
+        builds.setdefault((version, build), {}).setdefault(verdict, []).append(seed)
     with open(JOURNAL, "w") as out:
-        out.write("# version of the generator, commit, seeds, programs that agree, differ, are refused\n")
-        for r in ranges:
-            out.write(f"{r['version']} {r['build']} {r['from']}-{r['to']} {r['counts']['same']} {r['counts']['differs']} {r['counts']['refused']}\n")
+        out.write("# version of the generator, commit, seeds of programs that agree, that differ, that either program refuses\n")
+        for (version, build), seeds in sorted(builds.items(), key=lambda item: min(min(of) for of in item[1].values())):
+            out.write(" ".join([str(version), build, *(spans_of(seeds.get(verdict, ())) for verdict in VERDICTS)]) + "\n")
     sums()
 
 
 def sums():
-    total = collections.Counter()
-    for line in open(JOURNAL):
-        if not line.startswith("#"):
-            version, build, _, same, differs, refused = line.split()
-            total.update(same=int(same), differs=int(differs), refused=int(refused))
+    total = collections.Counter(verdict for _, verdict in kept_journal().values())
     ran = total["same"] + total["differs"]
     print(f"{ran} programs compared: {total['same']} agree, {total['differs']} differ ({100 * total['differs'] / max(1, ran):.2f} %); {total['refused']} refused")
 
