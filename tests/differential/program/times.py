@@ -1,7 +1,7 @@
 """What is a matter of time: what may come first or second, be seen or not, in either program."""
-import re
+import collections, re
 
-from named import dropped
+from named import by_column, dropped
 from settings import ENDS, GAUGES, REFUSES, early, given_up, in_pieces, over
 
 
@@ -139,7 +139,10 @@ def counted(side, steps, case):
     behind a request that its client took back, whose stream HAProxy may keep."""
     back = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)]
     loose = lambda step: step in steps or step >= min(back, default=1 << 30) or step == 1000 and bool(steps or back)
-    return {key: [GAUGES.sub("GAUGES", line) for line in lines] if (key[1] == "log" or "show events" in key[1]) and loose(key[0]) else lines for key, lines in side.items()}
+    # A format may show one of them alone.
+    alone = any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?(ac|fc|bc|sc)\b", line) for line in case["config"])
+    gauge = lambda line: re.sub(r"(?<= )\d\d?(?= |$)", "N", GAUGES.sub("GAUGES", line)) if alone else GAUGES.sub("GAUGES", line)
+    return {key: [gauge(line) for line in lines] if (key[1] == "log" or "show events" in key[1]) and loose(key[0]) else lines for key, lines in side.items()}
 
 
 def hasty(case):
@@ -404,6 +407,9 @@ TARPITTED = re.compile(r" PT\S\S (\d+/|GAUGES)")
 # What moves with it.
 KEPT_ON = re.compile(r"\S+/(FRONTEND|BACKEND|sock-\d+|n\d+) (smax|scur|cli_abrt)=")
 
+# What counts when a request is over.
+ENDED = re.compile(r"\S+/(FRONTEND|BACKEND) (hrsp_\dxx|req_tot|h1_open_\w+)=")
+
 
 def overlooked(case, *sides):
     """Without lines of requests in a tarpit where one program wrote them in other steps than the other: HAProxy overlooks a client that leaves it
@@ -413,9 +419,13 @@ def overlooked(case, *sides):
     plain = lambda line: GAUGES.sub("GAUGES", line)
     kept = [{key: sorted(map(plain, filter(TARPITTED.search, lines))) for key, lines in side.items() if key[1] == "log"} for side in sides]
     moved = [key[0] for key in {*kept[0], *kept[1]} if kept[0].get(key, []) != kept[1].get(key, [])]
-    if not moved or sorted(sum(kept[0].values(), [])) != sorted(sum(kept[1].values(), [])):
+    told = [collections.Counter(sum(side.values(), [])) for side in kept]
+    # The time of one that leaves in the last step may not be over when the program is.
+    last = collections.Counter(sum((lines for key, lines in kept[1].items() if key[0] >= len(case["steps"])), []))
+    if not moved or told[0] - told[1] or told[1] - told[0] - last:
         return sides
-    late = lambda line: TARPITTED.search(line) or KEPT_ON.match(line)
+    open_still = told[1] - told[0]
+    late = lambda line: TARPITTED.search(line) or KEPT_ON.match(line) or open_still and ENDED.match(by_column(line))
     rest = lambda key, lines: [plain(line) for line in lines if not late(line)] if (key[1] == "log" or "show stat" in key[1]) and key[0] >= min(moved) else lines
     return tuple({key: told for key, lines in side.items() for told in [rest(key, lines)] if told} for side in sides)
 
