@@ -406,7 +406,7 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
         let broken = socket.poll_broken(cx).is_ready();
         session.kill.get().is_some()
             || silence::is_over(waiting)
-            || (tcp && broken)
+            || (tcp && (broken || waiting.client.ended_silently(cx)))
             || (abort && (broken || socket.has_ended(cx)))
     };
     let wait = Wait { priority, timeout, server };

@@ -19,6 +19,7 @@ use model::txn::{Decisions, SharedLine};
 use mux::Receipt;
 use program::Proxy;
 use rt::{Buf, Timer};
+use tls::Ahead;
 use wire::head::Head;
 
 use crate::Worker;
@@ -164,6 +165,13 @@ impl Client {
     /// Whether received bytes wait to be looked at.
     pub fn has_input(&self) -> bool {
         self.buf.as_ref().is_some_and(|b| !b.is_empty())
+    }
+
+    /// Whether a client of TCP has closed its side, or broke off, without having said a word: there is
+    /// nothing that a server could be told. What others have said waits for a server whatever becomes of
+    /// them.
+    pub fn ended_silently(&self, cx: &mut Context<'_>) -> bool {
+        !self.has_input() && matches!(self.socket.poll_look(cx), Poll::Ready(Ahead::End | Ahead::Broken))
     }
 
     /// `silent-drop`: has the connection end without telling the peer.

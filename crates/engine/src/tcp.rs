@@ -172,10 +172,10 @@ fn unreached(stream: &mut Stream<'_>, failed: &connect::Failed) {
     let _ = look(stream);
     // `option dontlognull` is silent about a client that said nothing, whatever kept it from a server.
     stream.txn.null = !stream.client.has_input();
-    let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
+    let socket = &stream.client.socket;
+    let broken = phase == Phase::Queue && socket.is_broken() || socket.raw().is_reset();
     if cause == Cause::ClientAbort && broken {
-        // A connection that broke ends the stream wherever it is; so does the wait in a queue only that
-        // way.
+        // A connection that broke ends the stream wherever it is.
         count_abort(stream, cause);
         stream.end(cause, Phase::Data);
     }

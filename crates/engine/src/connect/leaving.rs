@@ -10,15 +10,15 @@ use crate::silence;
 use crate::stream::Stream;
 
 /// Whether the client is no longer there to be served: its connection broke, or it closed its side and that
-/// counts as leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest
-/// of its request is over.
+/// counts as leaving (`option abortonclose`; of TCP what it has said is served all the same), or an operator
+/// ended its session, or its time to send the rest of its request is over.
 pub(super) fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     if stream.txn.has_req && silence::is_over(stream) {
         return true;
     }
     if !stream.txn.has_req && client.session.kill.get().is_none() {
-        return says_nothing_more(stream, proxy, cx);
+        return client.ended_silently(cx);
     }
     client.session.kill.get().is_some()
         || client.socket.poll_broken(cx).is_ready()
@@ -53,45 +53,7 @@ pub(super) async fn left_before(stream: &mut Stream<'_>, proxy: &Proxy) -> bool 
     true
 }
 
-/// What a client of TCP has said.
-#[derive(PartialEq, Eq)]
-enum Word {
-    /// Something, which a server is to be told.
-    Said,
-    /// Nothing yet.
-    Awaited,
-    /// Nothing, and it has closed its side, or more.
-    Never,
-}
-
-impl Word {
-    fn of(stream: &Stream<'_>, cx: &mut Context<'_>) -> Word {
-        if stream.client.has_input() {
-            return Word::Said;
-        }
-        match stream.client.socket.poll_look(cx) {
-            Poll::Ready(Ahead::End | Ahead::Broken) => Word::Never,
-            Poll::Ready(Ahead::Data) => Word::Said,
-            Poll::Ready(Ahead::Hidden) | Poll::Pending => Word::Awaited,
-        }
-    }
-}
-
-/// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having
-/// said a word has nothing that a server could be told. What others have said waits for a server whatever
-/// becomes of them, unless `option abortonclose` says that it need not.
-fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
-    let socket = &stream.client.socket;
-    match Word::of(stream, cx) {
-        Word::Never => true,
-        Word::Awaited => false,
-        Word::Said => {
-            proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.has_ended(cx))
-        }
-    }
-}
-
 /// Whether a client of TCP has left without a word.
 pub(super) async fn left_silently(stream: &Stream<'_>) -> bool {
-    !stream.txn.has_req && poll_fn(|cx| Poll::Ready(Word::of(stream, cx) == Word::Never)).await
+    !stream.txn.has_req && poll_fn(|cx| Poll::Ready(stream.client.ended_silently(cx))).await
 }
