@@ -527,6 +527,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
     // Who leaves before the end of a request is told nothing any more.
     if stream.http.client_left {
+        served::part(stream.client);
         return Next::Close;
     }
     count(stream, head_said, if head_only { 0 } else { body.len() } + usize::from(chunked), filtered);
