@@ -80,8 +80,8 @@ impl RuleSet {
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {
         if from == Position(0) && exec.resumed.is_none() {
-            // `strict-mode off` is for the rules behind it in their own set, and those of a `defaults` section
-            // are one of their own.
+            // `strict-mode off` is for the rules behind it in their own set; those of a `defaults` section
+            // are one.
             exec.txn.decisions.lenient_rewrites = false;
         }
         let mut inherited = from.0 < self.own;

@@ -16,7 +16,7 @@ use wire::http1::{Body, Limits, Parsed, Scanner, parse_response};
 use wire::method::Version;
 
 use super::exchange::Step;
-use super::served::{self, LAST_CHUNK, chunks, deliver, pieces};
+use super::served::{self, deliver, pieces};
 use super::{Next, captures, headers, response, wait};
 use crate::errors;
 use crate::filters::Whose;
@@ -517,13 +517,9 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
     headers::write_response(stream, &mut out);
     let rest = rest.filter(|_| !head_only);
-    if chunked && !head_only {
-        chunks(&body, stream.worker.shared.program.global.tune.bufsize, &mut out);
-        if rest.is_none() {
-            out.extend_from_slice(LAST_CHUNK);
-        }
-    } else if !head_only {
-        out.extend_from_slice(&body);
+    if !head_only {
+        let most = chunked.then_some(stream.worker.shared.program.global.tune.bufsize);
+        served::write(&body, most, rest.is_none(), &mut out);
     }
     // Who leaves before the end of a request is told nothing any more.
     if stream.http.client_left {

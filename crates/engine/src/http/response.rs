@@ -109,7 +109,8 @@ fn reframe_service(stream: &mut Stream<'_>) {
     }
 }
 
-/// A 204 may not speak of chunks, which rules may have made of a response that has some. Whether this one did.
+/// A 204 may not speak of chunks, and rules may have made one of a response that has some. Whether this one
+/// did.
 pub fn unchunk(res: &mut wire::head::Head) -> bool {
     // The answer to a HEAD speaks of chunks and has none.
     let chunked = res.status() == 204 && res.has(Known::TransferEncoding);

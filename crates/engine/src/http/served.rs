@@ -34,6 +34,19 @@ pub(super) async fn filtered(
     Ok(Some(chain))
 }
 
+/// Writes a body, or all that is there of it, in chunks of at most `most` bytes if it goes in such.
+pub(super) fn write(body: &[u8], most: Option<usize>, is_whole: bool, out: &mut Vec<u8>) {
+    match most {
+        None => out.extend_from_slice(body),
+        Some(most) => {
+            chunks(body, most, out);
+            if is_whole {
+                out.extend_from_slice(LAST_CHUNK);
+            }
+        }
+    }
+}
+
 /// Writes a body in chunks of at most `most` bytes.
 pub(super) fn chunks(body: &[u8], most: usize, out: &mut Vec<u8>) {
     use std::io::Write;
