@@ -6,7 +6,7 @@ import difflib, re
 from named import by_column, keyed
 from settings import of_case
 from ways import parted
-from times import belated, below_zero, carried_otherwise, counted, cut_short, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, paused, refused_by_half, rested, retried_by_half, streams_anew, timely, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
+from times import belated, below_zero, carried_otherwise, counted, cut_short, hasty, held, hurried_body, idle_ends, leaving, numbered, overlooked, overtaken, paused, refused_by_half, rested, retried_by_half, streams_anew, timely, tried_on, turned, turned_away, unfinished, unheard, unseen, unspoken, without_maxima, without_numbers
 
 
 ANSWERED_OR_NOT = re.compile(r"\S+/\S+ (hrsp_4xx|hrsp_other|cli_abrt|connect|reuse)=")
@@ -29,7 +29,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
         first, second = (without_maxima(side) for side in (first, second))
     first, second = belated(*(timely(counted(side, ends, case), case) for side in (first, second)), case)
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
-    turn = min(rule(first, second, case) for rule in (turned, hurried_body, overtaken))
+    turn = min(rule(first, second, case) for rule in (turned, hurried_body, overtaken, tried_on))
     first, second = ({key: lines for key, lines in side.items() if key[0] < turn} for side in (first, second))
     if late:
         first, second = numbered(without_numbers(first, case)), numbered(without_numbers(second, case))

@@ -506,3 +506,16 @@ def retried_by_half(case, *sides):
         uploads = [at for at, ops in enumerate(case["steps"], 1) if any(op[0] == "send" and re.search(r"(?i)\r\n(content-length: [1-9]|transfer-encoding:)", op[2]) for op in ops)]
         parts += [step for step in uploads if seen(sides[0], step) != seen(sides[1], step)]
     return min(parts, default=1 << 30)
+
+
+# A client of TCP that left before a server was reached.
+LEFT_UNSERVED = re.compile(r" T/-1/\+?T \+?0 (?:LEFT|CC) ")
+
+
+def tried_on(first, second, case):
+    """The step in which a client of TCP left behind what it had said, and one program alone goes on looking for a server: HAProxy does
+    whatever `option abortonclose` says."""
+    if not any(line.split() == ["option", "abortonclose"] for line in case["config"]):
+        return 1 << 30
+    left = lambda side, step: sum(bool(LEFT_UNSERVED.search(line)) for line in side.get((step, "log"), ()))
+    return min((step for step, channel in second if channel == "log" and left(second, step) > left(first, step)), default=1 << 30)
