@@ -222,6 +222,8 @@ def cut_short(first, second, case):
     for key in [key for key in {*first} & {*second} if small and "show info" in key[1]]:
         names = {line.split(":")[0] for line in first[key]}
         second = {**second, key: [line for line in second[key] if line.split(":")[0] in names]}
+        # What is left of a line that did not fit.
+        first = {**first, key: [line for line in first[key] if not line or ":" in line]}
     return first, second
 
 
