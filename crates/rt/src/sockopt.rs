@@ -407,6 +407,10 @@ pub(crate) fn addr_of(any: Option<rustix::net::SocketAddrAny>) -> io::Result<Add
 
 pub(crate) fn vanish(fd: BorrowedFd<'_>, hops: Option<u8>) -> io::Result<()> {
     const TCP_REPAIR: i32 = 19;
+    if hops.is_none() {
+        // What the peer has sent is acknowledged first: it would send that again and be told by a reset.
+        let _ = SockRef::from(&fd).set_tcp_quickack(true);
+    }
     if hops.is_none() && set_int(fd, libc::IPPROTO_TCP, TCP_REPAIR, 1).is_ok() {
         return Ok(());
     }

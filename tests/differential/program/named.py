@@ -45,6 +45,8 @@ MASKS = [
     ("said-before", r"stderr", r"(?<=\(PID\) : )CLI : (?=(?:backend|proxy) '\S+' has no server available!|Lua function ')", ""),
     # The host of a CONNECT whose target a rule made a URL: HAProxy takes all of it for the host.
     ("connect-host", r"origin", r"^(host|  :authority): https?://([^/]*)(?:/.*)?$", r"\1: \2"),
+    # The goodbye of TLS to a client that has left, right behind an answer: whether that has brought a reset by then is a matter of time.
+    ("goodbye", r"log", r'^(?!.* unix:\d)(.*~ .* CH-- .*" )57(?=/0{16}/)', r"\g<1>0"),
     # HAProxy counts an error with each stream that ends, though nothing failed; what failed has its own `st`.
     ("spoe-errors", r"log", r"(SPOE: .* st=\d+ T) \d+/(?=\d+$)", r"\1 ERRORS/"),
     # The reason that a script gave its reply, which HAProxy 3.5-dev5 does not keep.

@@ -17,6 +17,8 @@ STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d|[A-Z]+ /[^"]*|/[^" ]*)"')
 # The same where a format shows a part of it.
 STEPS_VERSION = re.compile(r'(?<= )"?(<BADREQ>|HTTP/\d\.\d)"?(?= |$)')
 STEPS_METHOD = re.compile(r'(?<= )"?(<BADREQ>|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|FOO)"?(?= |$)')
+# Where it writes no request line it has no target either.
+STEPS_TARGET = re.compile(r'(?<= )"?(<BADREQ>|METHOD|/[^ "]*|https?://[^ "]*)"?(?= |$)')
 AT_STEP = re.compile(r" ([1-5]\d\d) (?:\+?\d+|BYTES) (\S+ \S+ \S\S\S\S )\d+/\d+/\d+/\d+(?=/)")
 # What was captured, as a line shows it.
 CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
@@ -158,6 +160,8 @@ def of_case(record, case):
         # Nor is what a response took, or a server has at work, the same at each of the moments that it calls so.
         if any(re.match(r"\s+log-format .*%(\{[^}]*\})?HM\b", line) for line in case["config"]):
             record = {key: [STEPS_METHOD.sub("METHOD", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
+        if any(re.match(r"\s+log-format .*%(\{[^}]*\})?H[PU]\b", line) for line in case["config"]):
+            record = {key: [STEPS_TARGET.sub("METHOD", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
         step = lambda line: AT_STEP.sub(r" \1 BYTES \2GAUGES", STEPS_VERSION.sub("VERSION", STEPS.sub('"REQUEST"', line)))
         record = {key: [step(line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
     padded = {match[1].lower() for line in case["config"] if (match := re.match(r"\s+http-\S+ (?:add|set)-header (\S+) .*\bub64dec\b", line))}

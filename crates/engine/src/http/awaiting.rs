@@ -224,7 +224,14 @@ fn upload(
             stream.http.server_keeps = false;
             None
         }
-        Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => Some(Event::ClientStopped(Cause::ClientAbort)),
+        Poll::Ready(Err(Break::Read(e))) => {
+            // The report of it may come behind the read that takes it.
+            if stream.client.part.is_none() && e.kind() == std::io::ErrorKind::ConnectionReset {
+                stream.client.conn().error.set(model::conn::ConnError::RESET);
+            }
+            Some(Event::ClientStopped(Cause::ClientAbort))
+        }
+        Poll::Ready(Err(Break::Truncated)) => Some(Event::ClientStopped(Cause::ClientAbort)),
         Poll::Ready(Err(Break::Malformed)) => Some(Event::BadBody),
         Poll::Ready(Err(Break::Filtered)) => Some(Event::Killed(Cause::Internal)),
     }

@@ -114,6 +114,18 @@ fn unsent(client: &Client, is_request: bool, error: &std::io::Error) -> Cause {
     Cause::ClientAbort
 }
 
+/// Notes that a client over TLS which has closed its UNIX socket can't be told that this is the end.
+pub(super) fn part(client: &Client) {
+    let socket = &client.socket;
+    if client.part.is_none()
+        && !socket.is_plain()
+        && socket.is_broken()
+        && client.conn().error.get().is_none()
+    {
+        client.conn().error.set(ConnError::of_system(&std::io::ErrorKind::BrokenPipe.into()));
+    }
+}
+
 /// Sends all of an answer, at most for the client timeout between two steps.
 pub(super) async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
     let limit = stream.frontend().timeouts.client;

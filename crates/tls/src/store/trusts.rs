@@ -8,7 +8,7 @@ use super::before::stamp_of_file;
 use super::{Inner, Store, Trouble, under};
 use crate::files;
 use crate::verify::Trust;
-use crate::words::Words;
+use crate::words::{Verify, Words};
 
 /// What a file of this kind holds.
 #[derive(Clone, Debug, Default)]
@@ -109,10 +109,13 @@ impl Inner {
         self.trust_key(words).iter().any(|p| p.as_deref() == Some(name))
     }
 
-    /// Where a file is used: entries of bind lines and servers.
+    /// Where a file is used: entries of bind lines and servers, as far as these verify their peers.
     pub(super) fn file_uses(&self, name: &str) -> usize {
-        let rows =
-            self.binds.iter().flat_map(|b| &b.rows).filter(|r| self.names_file(&r.words, name)).count();
-        rows + self.servers.iter().filter(|s| self.names_file(&s.spec.words, name)).count()
+        let rows = self.binds.iter().flat_map(|b| &b.rows).map(|r| (&*r.words, r.words.verify));
+        let servers = self.servers.iter().map(|s| (&s.spec.words, Some(s.spec.verify)));
+        let verifies = |verify| matches!(verify, Some(Verify::Optional | Verify::Required));
+        rows.chain(servers)
+            .filter(|(words, verify)| verifies(*verify) && self.names_file(words, name))
+            .count()
     }
 }
