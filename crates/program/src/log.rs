@@ -229,9 +229,9 @@ pub struct Logging {
 impl Logging {
     /// Whether request lines are kept for `capture.req.method` and `capture.req.uri`: where a format might
     /// show them, and lines are made when they come. Steps of another section than the frontend's own do not
-    /// count here, as in HAProxy.
-    pub fn keeps_request_line(&self) -> bool {
-        let steps = self.steps.filter(|_| self.own_steps);
+    /// count here, as in HAProxy, nor do any with `option logasap`.
+    pub fn keeps_request_line(&self, asap: bool) -> bool {
+        let steps = self.steps.filter(|_| self.own_steps && !asap);
         self.waits.line && steps.is_none_or(|steps| steps & Origin::Request.bit() != 0)
     }
 }

@@ -236,7 +236,8 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;
     txn.line.edit().set(txn.req.method(), txn.req.target(), txn.req.version_read(), max);
-    txn.line_kept = program.configured(stream.client.front).log.keeps_request_line();
+    let front = program.configured(stream.client.front);
+    txn.line_kept = front.log.keeps_request_line(front.options.logasap);
     stream.client.show_line(&txn.line);
     super::headers::note_request(stream);
     let upgraded = stream.txn.backend.is_some() || stream.filters.is_some();

@@ -37,11 +37,11 @@ const PROTO_HTTP: FetchDef =
 
 pub(super) const FETCHES: &[FetchDef] = &[
     req("base", Type::Str, |e, _| Ok(Value::Str(base(e)?)), "Host and path of the request."),
-    req("base32", Type::Int, |e, _| int(hash(base(e).unwrap_or_default())), "32-bit hash of 'base'."),
+    req("base32", Type::Int, |e, _| int(base_hash(e)?), "32-bit hash of 'base'."),
     req(
         "base32+src",
         Type::Bin,
-        |e, _| with_src(e, hash(base(e).unwrap_or_default())),
+        |e, _| with_src(e, base_hash(e)?),
         "Hash of 'base', then the client's address.",
     ),
     req("baseq", Type::Str, |e, _| Ok(Value::Str(baseq(e)?)), "Host, path and query of the request."),
@@ -129,6 +129,12 @@ fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
         (host, path @ [b'/', ..]) => Ok(joined(env, &[host, path])),
         (host, _) => Ok(host),
     }
+}
+
+/// A request without host and path has a hash, too; one that is gone has none.
+fn base_hash(env: &Env<'_>) -> Result<u32, Miss> {
+    target(env)?;
+    Ok(hash(base(env).unwrap_or_default()))
 }
 
 fn baseq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
@@ -281,7 +287,11 @@ fn status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn server_status<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    if env.txn.times.response.is_some() { status(env, args) } else { int(0) }
+    match env.txn.times.response {
+        Some(_) => status(env, args),
+        None if env.txn.status == 0 => Err(Miss::None),
+        None => int(0),
+    }
 }
 
 fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
