@@ -220,6 +220,8 @@ def cut_short(first, second, case):
     """What `show info` tells has to fit in a buffer of HAProxy's: where buffers are small, both without the figures behind its last."""
     small = any(re.match(r"\s+tune\.bufsize (\d+)$", line) and int(line.split()[1]) < 16384 for line in case["config"])
     for key in [key for key in {*first} & {*second} if small and "show info" in key[1]]:
+        # Of the last of them HAProxy may show the figures and no names.
+        first = {**first, key: [line for line in first[key] if ":" in line or not line]}
         names = {line.split(":")[0] for line in first[key]}
         second = {**second, key: [line for line in second[key] if line.split(":")[0] in names]}
     return first, second

@@ -233,7 +233,7 @@ def unconnected(record, case):
     lines = (line.split() for line in case["config"] if re.match(r"\s+server(-template)? .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line))
     mute = [re.escape(words[1]) + (r"\d+" if words[0] == "server-template" else "") for words in lines]
     if mute:
-        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ 504 .* sH")
+        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ \d{3} .* sH")
         yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
 
 
