@@ -106,8 +106,10 @@ fn without_star(target: &[u8]) -> &[u8] {
     if target == b"*" { b"" } else { target }
 }
 
+/// A target with a query and nothing in front of it has an empty path.
 fn path<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    some(uri::path(without_star(target(env)?)))
+    pathq(env)?;
+    Ok(uri::path(without_star(target(env)?)))
 }
 
 fn pathq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
