@@ -80,6 +80,9 @@ def parted(record, case):
         opened = {f"client {op[1]}" for ops in case["steps"] for op in ops if secure(op)}
         known = {channel for _, channel, lines in record if any(line.startswith("TLS ") for line in lines)}
         steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
+        # Or what came along with the last of such a handshake is lost to that error: the connection counts as broken off.
+        broken = {step for step, channel, lines in record if channel == "log" and any(re.search(r"/<NOSRV> \S+ -1 0 - - CR-- ", line) for line in lines)}
+        steps += [step for step, channel, lines in record if channel in opened and step in broken and lines == ["(closed)"]]
         # Beside a certificate of its own making HAProxy 3.5-dev5 has no `ca-file`: no client is believed.
         steps += [step for step, channel, lines in record if channel == "log" and any("SSL client CA chain cannot be verified" in line for line in lines)]
     # A path without a slash, which HAProxy takes for more of the host's name, and the path of a CONNECT, which it takes for that.
