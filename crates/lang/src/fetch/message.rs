@@ -212,7 +212,11 @@ fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
 /// That of a response whose place an answer takes is the answer's.
 fn version_text<'a>(env: &Env<'a>, side: Side) -> Option<&'a [u8]> {
     let replaced = env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
-    replaced.or_else(|| env.head(side).map(wire::head::Head::version_read))
+    replaced.or_else(|| env.head(side).map(wire::head::Head::version_read)).or_else(|| {
+        // That of a request that is gone is remembered.
+        let line = env.txn.line.version();
+        (side == Side::Request && !line.is_empty()).then_some(line)
+    })
 }
 
 /// The line that is kept for logs may be cut before its version.
@@ -224,9 +228,13 @@ fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     text(Some(version_text(env, Side::Response).ok_or(Miss::None)?))
 }
 
-/// In HTTP mode rules run once the head is there; in TCP mode nothing parses it.
+/// In HTTP mode rules run once the head is there; in TCP mode nothing parses it. Once there is a response
+/// nobody looks at requests.
 fn proto_http<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    if env.txn.has_req {
+    if env.side == Side::Response || env.txn.times.response.is_some() {
+        return Err(Miss::None);
+    }
+    if env.txn.has_req || !env.txn.line.version().is_empty() {
         return Ok(Value::Bool(true));
     }
     let payload = env.live.payload(Side::Request);
