@@ -145,6 +145,10 @@ def parted(record, case):
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
         # Or behind a single one.
         steps += [step for step, channel, lines in record if channel.startswith("client ") and lines[-1:] == ["(closed)"] and any(line.startswith("HTTP/1.1 ") for line in lines)]
+    if any(re.match(r"\s+filter trace\b.* random-forwarding", line) for line in case["config"]) and any(re.match(r"\s+retry-on ", line) for line in case["config"]):
+        # HAProxy tries nothing again of whose body a part has gone, which such a filter sees to.
+        uploads = lambda op: op[0] == "stream" and op[4] or op[0] == "send" and re.search(r"(?i)\r\n(content-length: *[1-9]|transfer-encoding:)", op[2])
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(uploads, ops))]
     if any(re.search(r" lua\.later\b", line) for line in case["config"]):
         # A script that sleeps for no time (`core.sleep(0)`) at some times of HAProxy's clock never wakes up there, and the process dies of it.
         steps += [step for step, channel, _ in record if channel == "wait"]
@@ -184,7 +188,7 @@ def reweighed(text):
 
 
 # A field of an answer in place of a response whose text asks for something of a response.
-LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S+ '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook|server_status)"
+LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S+ (['\"])(?:(?!\3).)*%(\{[^}]*\})?\[(res\.|status|shdr|scook|server_status)"
                   r"|\s+http-response redirect .* set-cookie-fmt '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook)")
 
 
