@@ -229,6 +229,9 @@ def of_case(record, case):
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any(re.match(r"\s+option abortonclose\b", line) for line in case["config"]) and any(line.strip() == "mode tcp" for line in case["config"]):
         # What becomes of a client of TCP that has spoken HAProxy does not see while it connects.
+        if any(UNREACHED.search(l) for key, lines in record.items() if key[1] == "log" for l in lines):
+            # Nor how often that was tried.
+            record = {key: [l for l in lines if not TRIED.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
         record = {key: [UNREACHED.sub(r"\1 UNREACHED \2/RETRIES ", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
         # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
@@ -264,6 +267,7 @@ PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
 LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
 UNREACHED = re.compile(r"( T/-1/\+?T \+?0) (?:LEFT|[sS]C|CD) (\d+/\d+/\d+/(?:\d+|N))/\+?\d+ ")
+TRIED = re.compile(r"\S+/(?!FRONTEND)\S+ (stot|econ|wretr|connect)=")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
 ANSWERED = re.compile(r"HTTP/1\.\d [2-5]\d\d|\((closed|reset|ended)\)$")
