@@ -246,12 +246,18 @@ impl lang::Live for View<'_> {
     }
 
     fn limits(&self, side: Side) -> Option<Limits> {
-        let index = match side {
-            Side::Request => self.frontend,
-            Side::Response => self.backend?,
+        // Until a backend is chosen a stream has the frontend for one.
+        let index = match (side, self.backend) {
+            (Side::Response, Some(backend)) => backend,
+            (Side::Response, None) if self.session.is_none() => return None,
+            _ => self.frontend,
         };
         let proxy = &*self.worker.shared.program.proxy(index);
         let t = &proxy.timeouts;
+        if side == Side::Response && !proxy.is_backend {
+            // Nothing that is about servers is a frontend's.
+            return Some(Limits { client: t.client, tarpit: t.tarpit, retries: 3, ..Limits::default() });
+        }
         Some(Limits {
             client: t.client,
             server: t.server,
@@ -260,6 +266,8 @@ impl lang::Live for View<'_> {
             tarpit: if side == Side::Request { t.tarpit } else { t.tarpit.or(t.connect) },
             tunnel: t.tunnel,
             retries: proxy.retries,
+            chosen: self.backend.is_some(),
+            serves: true,
         })
     }
 

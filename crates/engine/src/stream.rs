@@ -524,6 +524,7 @@ impl<'c> Stream<'c> {
                     true,
                 ),
                 arena: Some(arena),
+                session: Some(&client.session),
                 client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
                 upstream: upstream.map(Upstream::raw),
                 frontend: client.front,

@@ -65,6 +65,10 @@ pub struct Limits {
     pub tunnel: Option<Duration>,
     /// `retries`.
     pub retries: u32,
+    /// A backend is chosen.
+    pub chosen: bool,
+    /// The proxy has servers, or could have.
+    pub serves: bool,
 }
 
 /// The outside world, as far as expressions may ask for it. The engine implements it; tests use a

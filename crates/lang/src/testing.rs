@@ -145,6 +145,8 @@ impl Live for Outside {
             tarpit: seconds(base + 4),
             tunnel: None,
             retries: 3,
+            chosen: true,
+            serves: true,
         })
     }
     fn saved_syn(&self) -> Vec<u8> {

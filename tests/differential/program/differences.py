@@ -26,7 +26,7 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     first, second = cut_short(*overlooked(case, *below_zero(*unnamed(first, second))), case)
     ends = idle_ends(first, case) | idle_ends(second, case)
     if leaving(first) != leaving(second):
-        first, second = (without_maxima(side) for side in (first, second))
+        first, second = (without_maxima(side, case) for side in (first, second))
     first, second = belated(*(timely(counted(side, ends, case), case) for side in (first, second)), case)
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
     turn = min(rule(first, second, case) for rule in (turned, hurried_body, overtaken))

@@ -40,8 +40,7 @@ UNFINISHED = re.compile(r"final show servers|final show stat$")
 # HAProxy never takes a stream that turned to HTTP and found a backend of TCP out of the sums of that backend.
 MISLED = re.compile(r"\S+/\S+ (scur|smax)=|CurrConns: ")
 # HAProxy counts the attempts of `retry-on` as ones on a connection that was there when the first was.
-RETRIED = re.compile(r"\S+/\S+ (connect|reuse)=")
-# What a request left behind that was taken back with its last byte.
+RE# What a request left behind that was taken back with its last byte.
 COUNTED = re.compile(r".*show (stat|info|table|sess|servers)")
 
 
@@ -234,9 +233,6 @@ def of_case(record, case):
     if uploads_to_a_page(case):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
-    if any(re.match(r"\s+option abortonclose\b", line) for line in case["config"]) and any(line.strip() == "mode tcp" for line in case["config"]):
-        # What becomes of a client of TCP that has spoken HAProxy does not see while it connects.
-        record = {key: [UNREACHED.sub(r"\1 UNREACHED \2/RETRIES ", l) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
         # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
         record = {key: [re.sub(r"(?<![\w\"])TLSv1\.3", "-", l.replace('"TLSv1.3"', '""').replace("(NONE)", "-")) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
@@ -270,7 +266,6 @@ STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?|\"(?:-?[1-5]\d\d(?:-x)?)?\")(?
 PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
 LEFT = re.compile(r" C[A-Z]\S\S ")
 UPLOADS = re.compile(r"(?:POST|PUT|PATCH) /[a-z/]*stats\b[^\r]*\r\n(?:[^\r]+\r\n)*Content-Length: \d{5}")
-UNREACHED = re.compile(r"( T/-1/\+?T \+?0) (?:LEFT|[sS]C|CD) (\d+/\d+/\d+/(?:\d+|N))/\+?\d+ ")
 UNREAD = re.compile(r"\S+/BACKEND (eresp|srv_abrt)=")
 HANDSHAKES = re.compile(r"\S+/(?!FRONTEND)\S+ ssl_failed_handshake=")
 ANSWERED = re.compile(r"HTTP/1\.\d [2-5]\d\d|\((closed|reset|ended)\)$")

@@ -130,8 +130,12 @@ def leaving(side):
 MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur|h2_open_connections)=|CurrConns: ")
 
 
-def without_maxima(side):
-    return {key: [l for l in lines if not MAXIMA.match(l)] if "show" in key[1] else lines for key, lines in side.items()}
+def without_maxima(side, case):
+    """Nor is it told when connections of such clients' own to servers end."""
+    own = any(line.strip() == "http-reuse never" for line in case["config"])
+    kept = lambda key, line: not (MAXIMA.match(line) if "show" in key[1] else own and key[1].startswith("origin ") and line == "(ended)")
+    left = {key: [line for line in lines if kept(key, line)] for key, lines in side.items()}
+    return {key: lines for key, lines in left.items() if lines or not side[key]}
 
 
 def counted(side, steps, case):
@@ -231,6 +235,8 @@ def cut_short(first, second, case):
     """What `show info` tells has to fit in a buffer of HAProxy's: where buffers are small, both without the figures behind its last."""
     small = any(re.match(r"\s+tune\.bufsize (\d+)$", line) and int(line.split()[1]) < 16384 for line in case["config"])
     for key in [key for key in {*first} & {*second} if small and "show info" in key[1]]:
+        # Of the last of them HAProxy may show the figures and no names.
+        first = {**first, key: [line for line in first[key] if ":" in line or not line]}
         names = {line.split(":")[0] for line in first[key]}
         second = {**second, key: [line for line in second[key] if line.split(":")[0] in names]}
         # What is left of a line that did not fit.

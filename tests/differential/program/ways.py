@@ -80,6 +80,9 @@ def parted(record, case):
         opened = {f"client {op[1]}" for ops in case["steps"] for op in ops if secure(op)}
         known = {channel for _, channel, lines in record if any(line.startswith("TLS ") for line in lines)}
         steps += [step for step, channel, lines in record if channel in opened - known and lines == ["(closed)"]]
+        # Or what came along with the last of such a handshake is lost to that error: the connection counts as broken off.
+        broken = {step for step, channel, lines in record if channel == "log" and any(re.search(r"/<NOSRV> \S+ -1 0 - - CR-- ", line) for line in lines)}
+        steps += [step for step, channel, lines in record if channel in opened and step in broken and lines == ["(closed)"]]
         # Beside a certificate of its own making HAProxy 3.5-dev5 has no `ca-file`: no client is believed.
         steps += [step for step, channel, lines in record if channel == "log" and any("SSL client CA chain cannot be verified" in line for line in lines)]
     # A path without a slash, which HAProxy takes for more of the host's name, and the path of a CONNECT, which it takes for that.
@@ -147,6 +150,10 @@ def parted(record, case):
         steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(several, ops))]
         # Or behind a single one.
         steps += [step for step, channel, lines in record if channel.startswith("client ") and lines[-1:] == ["(closed)"] and any(line.startswith("HTTP/1.1 ") for line in lines)]
+    if any(re.match(r"\s+filter trace\b.* random-forwarding", line) for line in case["config"]) and any(re.match(r"\s+retry-on ", line) for line in case["config"]):
+        # HAProxy tries nothing again of whose body a part has gone, which such a filter sees to.
+        uploads = lambda op: op[0] == "stream" and op[4] or op[0] == "send" and re.search(r"(?i)\r\n(content-length: *[1-9]|transfer-encoding:)", op[2])
+        steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(uploads, ops))]
     if any(re.search(r" lua\.later\b", line) for line in case["config"]):
         # A script that sleeps for no time (`core.sleep(0)`) at some times of HAProxy's clock never wakes up there, and the process dies of it.
         steps += [step for step, channel, _ in record if channel == "wait"]
@@ -186,7 +193,7 @@ def reweighed(text):
 
 
 # A field of an answer in place of a response whose text asks for something of a response.
-LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S+ '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook|server_status)"
+LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S+ (['\"])(?:(?!\3).)*%(\{[^}]*\})?\[(res\.|status|shdr|scook|server_status)"
                   r"|\s+http-response redirect .* set-cookie-fmt '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook)")
 
 
@@ -244,7 +251,7 @@ def unconnected(record, case):
     lines = (line.split() for line in case["config"] if re.match(r"\s+server(-template)? .* tcp-md5sig ", line) and re.search(r" proto (h2|fcgi)\b", line))
     mute = [re.escape(words[1]) + (r"\d+" if words[0] == "server-template" else "") for words in lines]
     if mute:
-        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ 504 .* sH")
+        waited = re.compile(r".*/(?:" + "|".join(mute) + r") \S+/-1/\S+ \d{3} .* sH")
         yield from (step for step, channel, lines in record if channel == "log" and any(map(waited.match, lines)))
 
 

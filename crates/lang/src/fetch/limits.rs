@@ -32,27 +32,23 @@ pub(super) const FETCHES: &[FetchDef] = &[
     .of_stream(),
     back(
         "cur_connect_timeout",
-        |e, _| ms(e.txn.overrides.connect.or(be(e)?.connect)),
+        |e, _| ms(e.txn.overrides.connect.or(chosen(e)?.connect)),
         "Connect timeout in force, ms.",
     ),
     back(
         "cur_max_retries",
-        |e, _| int(e.txn.overrides.retries.unwrap_or(be(e)?.retries)),
+        |e, _| int(e.txn.overrides.retries.unwrap_or(retries(be(e)?))),
         "Retries in force.",
     ),
     back(
         "cur_queue_timeout",
-        |e, _| ms(e.txn.overrides.queue.or(be(e)?.queue)),
+        |e, _| ms(e.txn.overrides.queue.or(chosen(e)?.queue)),
         "Queue timeout in force, ms.",
     ),
     back("cur_server_timeout", server, "Server timeout in force, ms."),
     FetchDef::new("cur_tarpit_timeout", Type::Int, CLIENT_L4, tarpit, "Tarpit timeout in force, ms.")
         .volatile(),
-    back(
-        "cur_tunnel_timeout",
-        |e, _| ms(e.txn.overrides.tunnel.or(be(e)?.tunnel)),
-        "Tunnel timeout in force, ms.",
-    ),
+    back("cur_tunnel_timeout", tunnel, "Tunnel timeout in force, ms."),
     front("fe_client_timeout", |e, _| ms(fe(e)?.client), "Client timeout of the frontend, ms."),
     front("fe_tarpit_timeout", |e, _| ms(fe(e)?.tarpit), "Tarpit timeout of the frontend, ms."),
 ];
@@ -70,7 +66,21 @@ fn be(env: &Env<'_>) -> Result<Limits, Miss> {
     env.live.limits(Side::Response).ok_or(Miss::None)
 }
 
-/// In force from when there is a connection to the server.
+/// Those of the backend, in force once it is chosen.
+fn chosen(env: &Env<'_>) -> Result<Limits, Miss> {
+    be(env).map(|limits| if limits.chosen { limits } else { Limits::default() })
+}
+
+fn retries(limits: Limits) -> u32 {
+    if limits.serves { limits.retries } else { 0 }
+}
+
+fn tunnel<'a>(env: &Env<'a>, _: &'a [crate::Arg]) -> Found<'a> {
+    let configured = be(env)?.tunnel.filter(|_| env.txn.times.connected.is_some());
+    ms(env.txn.overrides.tunnel.or(configured))
+}
+
+/// In force from when there is a connection to the server, like that of a tunnel.
 fn server<'a>(env: &Env<'a>, _: &'a [crate::Arg]) -> Found<'a> {
     let configured = be(env)?.server.filter(|_| env.txn.times.connected.is_some());
     ms(env.txn.overrides.server.or(configured))

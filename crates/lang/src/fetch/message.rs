@@ -37,11 +37,11 @@ const PROTO_HTTP: FetchDef =
 
 pub(super) const FETCHES: &[FetchDef] = &[
     req("base", Type::Str, |e, _| Ok(Value::Str(base(e)?)), "Host and path of the request."),
-    req("base32", Type::Int, |e, _| int(hash(base(e).unwrap_or_default())), "32-bit hash of 'base'."),
+    req("base32", Type::Int, |e, _| int(base_hash(e)?), "32-bit hash of 'base'."),
     req(
         "base32+src",
         Type::Bin,
-        |e, _| with_src(e, hash(base(e).unwrap_or_default())),
+        |e, _| with_src(e, base_hash(e)?),
         "Hash of 'base', then the client's address.",
     ),
     req("baseq", Type::Str, |e, _| Ok(Value::Str(baseq(e)?)), "Host, path and query of the request."),
@@ -134,6 +134,12 @@ fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     }
 }
 
+/// A request without host and path has a hash, too; one that is gone has none.
+fn base_hash(env: &Env<'_>) -> Result<u32, Miss> {
+    target(env)?;
+    Ok(hash(base(env).unwrap_or_default()))
+}
+
 fn baseq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     Ok(joined(env, &[first_value(host(env)?), from_slash(env)?]))
 }
@@ -207,7 +213,11 @@ fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
 /// That of a response whose place an answer takes is the answer's.
 fn version_text<'a>(env: &Env<'a>, side: Side) -> Option<&'a [u8]> {
     let replaced = env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
-    replaced.or_else(|| env.head(side).map(wire::head::Head::version_read))
+    replaced.or_else(|| env.head(side).map(wire::head::Head::version_read)).or_else(|| {
+        // That of a request that is gone is remembered.
+        let line = env.txn.line.version();
+        (side == Side::Request && !line.is_empty()).then_some(line)
+    })
 }
 
 /// The line that is kept for logs may be cut before its version.
@@ -219,9 +229,13 @@ fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     text(Some(version_text(env, Side::Response).ok_or(Miss::None)?))
 }
 
-/// In HTTP mode rules run once the head is there; in TCP mode nothing parses it.
+/// In HTTP mode rules run once the head is there; in TCP mode nothing parses it. Once there is a response
+/// nobody looks at requests.
 fn proto_http<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    if env.txn.has_req {
+    if env.side == Side::Response || env.txn.times.response.is_some() {
+        return Err(Miss::None);
+    }
+    if env.txn.has_req || !env.txn.line.version().is_empty() {
         return Ok(Value::Bool(true));
     }
     let payload = env.live.payload(Side::Request);
@@ -284,7 +298,11 @@ fn status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn server_status<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    if env.txn.times.response.is_some() { status(env, args) } else { int(0) }
+    match env.txn.times.response {
+        Some(_) => status(env, args),
+        None if env.txn.status == 0 => Err(Miss::None),
+        None => int(0),
+    }
 }
 
 fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {

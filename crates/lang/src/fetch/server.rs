@@ -112,9 +112,13 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Number of the transaction, 32 bits.",
     )
     .of_stream(),
-    FetchDef::new("txn.status", Type::Int, RESPONSE_KEPT, |e, _| int(e.txn.status), "Status as logged.")
-        .of_stream(),
+    FetchDef::new("txn.status", Type::Int, RESPONSE_KEPT, told_status, "Status as logged.").of_stream(),
 ];
+
+/// None as long as there is none.
+fn told_status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    if env.txn.status == 0 { Err(Miss::None) } else { int(env.txn.status) }
+}
 
 fn term<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(env.arena.alloc_slice_copy(&env.txn.term.two())))

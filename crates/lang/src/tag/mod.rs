@@ -125,7 +125,8 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
 
 /// Whether the line at hand is about an error that came before there was a stream.
 fn streamless(env: &Env<'_>, how: Use) -> bool {
-    how == Use::Log && env.txn.origin.get() == model::Origin::Error
+    use model::Origin::{Error, TcpReqConn, TcpReqSess};
+    how == Use::Log && matches!(env.txn.origin.get(), Error | TcpReqConn | TcpReqSess)
 }
 
 /// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole, or a header
