@@ -40,7 +40,8 @@ UNFINISHED = re.compile(r"final show servers|final show stat$")
 # HAProxy never takes a stream that turned to HTTP and found a backend of TCP out of the sums of that backend.
 MISLED = re.compile(r"\S+/\S+ (scur|smax)=|CurrConns: ")
 # HAProxy counts the attempts of `retry-on` as ones on a connection that was there when the first was.
-RE# What a request left behind that was taken back with its last byte.
+RETRIED = re.compile(r"\S+/\S+ (connect|reuse)=")
+# What a request left behind that was taken back with its last byte.
 COUNTED = re.compile(r".*show (stat|info|table|sess|servers)")
 
 
