@@ -82,17 +82,20 @@ impl<'v> Waiting<'v> {
         let shown = |data: &'v [u8], whole: bool| Payload {
             data: data.get(..most).unwrap_or(data),
             complete: self.over || whole || data.len() >= most,
+            due: 0,
         };
         match (self.body, arena) {
-            (Some(Body::None), _) => Payload { data: &[], complete: true },
+            (Some(Body::None), _) => Payload { complete: true, ..Payload::default() },
             (Some(Body::Length(n)), _) => {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
                 shown(bytes.get(..n).unwrap_or(bytes), bytes.len() >= n)
             }
             (Some(Body::Chunked), Some(arena)) => {
                 let mut data = bumpalo::collections::Vec::with_capacity_in(bytes.len(), arena);
-                let end = Scanner::new(true).data(bytes, |piece| data.extend_from_slice(piece));
-                shown(data.into_bump_slice(), end.unwrap_or(true))
+                let mut scanner = Scanner::new(true);
+                let end = scanner.data(bytes, |piece| data.extend_from_slice(piece));
+                let payload = shown(data.into_bump_slice(), end.unwrap_or(true));
+                Payload { due: scanner.chunk_left(), ..payload }
             }
             _ => shown(bytes, false),
         }

@@ -81,7 +81,7 @@ impl Live for Outside<'_> {
 
     fn payload(&self, side: Side) -> Payload<'_> {
         match side {
-            Side::Request => Payload { data: self.body, complete: true },
+            Side::Request => Payload { data: self.body, complete: true, due: 0 },
             Side::Response => Payload::default(),
         }
     }

@@ -25,6 +25,8 @@ pub struct Payload<'a> {
     pub data: &'a [u8],
     /// No more will come: the sender closed, the message is complete, or the buffer is full.
     pub complete: bool,
+    /// Bytes more that a chunk is known to have.
+    pub due: u64,
 }
 
 /// State of a TCP connection as the kernel reports it (`fc_rtt` and its family).

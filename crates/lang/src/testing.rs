@@ -126,7 +126,7 @@ impl Live for Outside {
         Some("be")
     }
     fn payload(&self, _: Side) -> Payload<'_> {
-        Payload { data: &self.body, complete: self.complete }
+        Payload { data: &self.body, complete: self.complete, due: 0 }
     }
     fn tcp_info(&self, _: Side) -> Option<TcpInfo> {
         Some(TcpInfo { rtt_us: 1500, rttvar_us: 750, retrans: 2, ..TcpInfo::default() })

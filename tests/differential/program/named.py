@@ -37,6 +37,8 @@ MASKS = [
     # A number beyond 32 bits, of which `hdr_val` and its kin keep the last 32 in HAProxy.
     ("overflow", r"client|origin|log", r"(1410065407|(?<!\d)(2820130814|19999999998))(?!\d)|0000000[02]540BE3FF", "9999999999"),
     ("overflow", r"client|origin|log", r"(?<!\d)(1410065397|1410065402)(?!\d)|(?<!\d)9999999994(?!\d)", "9999999989"),
+    # A third of it, in front of a number in hexadecimal digits, too.
+    ("overflow", r"client|origin|log", r"(?<![0-9A-F])(470021802|3333333333)(?=0{6}|\D|$)", "3333333333"),
     # After a warning about a server's TLS HAProxy forgets which server it speaks of.
     ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
     # The time in all has no end yet when a line is written before it: negative in HAProxy.

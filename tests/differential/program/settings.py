@@ -223,6 +223,9 @@ def of_case(record, case):
     if "    tune.sched.low-latency on" in case["config"]:
         # HAProxy counts no handshake with a server that refuses the connection then, and one for each attempt without it.
         record = {key: [l for l in lines if not HANDSHAKES.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
+    if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
+        # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
+        record = {key: [re.sub(r"(?<![\w\"])TLSv1\.3", "-", l.replace('"TLSv1.3"', '""').replace("(NONE)", "-")) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[status\b", line) for line in case["config"]):
         # `status` is not there in lines that HAProxy writes at the end of a response, nor is what converters would make of it.
         made = any(re.match(r"\s+(error-)?log-format .*\[status,", line) for line in case["config"])
@@ -234,9 +237,6 @@ def of_case(record, case):
     if uploads_to_a_page(case):
         # A page of statistics that answers before an upload is over counts in HAProxy like a server that left.
         record = {key: [l for l in lines if not UNREAD.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
-    if any(re.match(r"\s+tcp-request connection do-log\b|\s+log-steps .*\b(accept|any|all)\b", line) for line in case["config"]) and any(re.search(r"sslv|sslc|ssl_fc_(protocol|cipher)", line) for line in case["config"]):
-        # A version that no handshake has agreed on yet is to HAProxy the best that it could be.
-        record = {key: [re.sub(r"(?<![\w\"])TLSv1\.3", "-", l.replace('"TLSv1.3"', '""').replace("(NONE)", "-")) for l in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+(error-)?log-format .*%(\{[^}]*\})?\[method\b", line) for line in case["config"]):
         # HAProxy no longer knows a method by then that is none of those of RFC 9110.
         odd = odd_methods(case)
@@ -262,7 +262,7 @@ def over(lines):
     return BARE_HEAD.sub(r"\1stream \2 END", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
 
 
-MADE_OF_STATUS = re.compile(r"(?<= )(-|-?\d+(?:-x)?|\"(?:-?\d+(?:-x)?)?\")(?= |$)")
+MADE_OF_STATUS = re.compile(r"(?<= )(-|-?\d+(?:-\w+)*|\"(?:-?\d+(?:-x)?)?\")(?= |$)")
 STATUS = re.compile(r"(?<= )(-|-?[1-5]\d\d(?:-x)?|\"(?:-?[1-5]\d\d(?:-x)?)?\")(?= |$)")
 PACKED = re.compile(r"\S+ comp_(in|rsp|byp)=|CompressBps(In|Out): ")
 LEFT = re.compile(r" C[A-Z]\S\S ")

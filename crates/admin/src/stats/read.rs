@@ -228,7 +228,9 @@ pub fn downtime(r: &Row<'_>) -> Value {
 
 /// `throttle`.
 pub fn throttle(r: &Row<'_>) -> Value {
-    let server = r.server.and_then(|s| ramp(s, r.now).map(|ramp| (s, ramp)));
+    // Who takes no new sessions is not on the way to more of them.
+    let serves = r.server.filter(|s| !s.state.is_draining());
+    let server = serves.and_then(|s| ramp(s, r.now).map(|ramp| (s, ramp)));
     let share = server.map(|(s, ramp)| {
         let weight = s.state.weight.load(Relaxed);
         let (now, whole) =

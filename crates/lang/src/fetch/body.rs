@@ -64,6 +64,11 @@ fn size<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
     let announced = env.head(side).filter(|_| env.is_http(side)).and_then(|h| h.first(Known::ContentLength));
     match announced.and_then(parse_int) {
         Some(n) => Ok(Value::Int(n)),
+        None if env.is_http(side) => {
+            // What a chunk that has begun is known to bring counts.
+            let payload = env.live.payload(side);
+            int(payload.data.len() as u64 + payload.due)
+        }
         None => len(env, side),
     }
 }
