@@ -117,7 +117,8 @@ impl Pools {
         pools.get(server as usize)
     }
 
-    /// A connection of many streams that takes another one, if `may_use` likes it.
+    /// A connection of many streams that takes another one, if `may_use` likes it; of those at rest the one
+    /// that was used longest ago, as in HAProxy.
     pub fn mux(
         &self,
         proxy: u32,
@@ -127,8 +128,13 @@ impl Pools {
     ) -> Option<Rc<Mux>> {
         let mut muxes = self.of(proxy, server)?.muxes.borrow_mut();
         muxes.retain(|mux| !mux.is_closing());
-        let fits = |mux: &&Rc<Mux>| mux.identity() == identity && mux.has_room() && may_use(mux);
-        muxes.iter().find(fits).cloned()
+        let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room() && may_use(mux);
+        let at = muxes.iter().position(fits)?;
+        let mux = muxes.get(at)?.clone();
+        if mux.is_idle() {
+            muxes.get_mut(at..)?.rotate_left(1);
+        }
+        Some(mux)
     }
 
     /// Whether this worker has another connection of many streams, whomever it fits, as in HAProxy.
