@@ -1,5 +1,6 @@
 //! Persistence cookies that servers get by their address (`cookie ... dynamic`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,27 +19,31 @@ pub fn renew(proxy: &Proxy, all: bool) -> usize {
     let key = proxy.state.back.cookie_key.lock().clone();
     let wanted = proxy.state.back.dynamic_cookies.load(Relaxed) && !key.is_empty();
     let in_use = |cookie: &Arc<ComputedCookie>| !cookie.in_maintenance;
-    let mut known = Vec::new();
-    let mut changed = Vec::new();
+    // How many servers have each value, and whose changes.
+    let mut held: HashMap<Arc<ComputedCookie>, usize> = HashMap::new();
+    let mut changes = Vec::new();
     for server in &proxy.servers {
         let now = wanted.then(|| compute(&server, &key)).flatten().map(Arc::new);
         let was = server.state.dynamic_cookie.swap(now.clone());
-        if all || was != now {
-            changed.extend(now.filter(in_use).map(|now| (known.len(), now)));
+        let changed = all || was != now;
+        let was = was.filter(in_use);
+        if let Some(was) = &was {
+            *held.entry(was.clone()).or_default() += 1;
         }
-        known.push(was.filter(in_use));
+        if changed {
+            changes.push((was, now.filter(in_use)));
+        }
     }
     // One after the other, as HAProxy does it, so that those behind still have their value of before.
     let mut equal = 0;
-    for (at, now) in changed {
-        let others = known
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at)
-            .filter_map(|(_, cookie)| cookie.as_ref());
-        equal += others.filter(|other| other.value == now.value).count();
-        if let Some(own) = known.get_mut(at) {
-            *own = Some(now);
+    for (was, now) in changes {
+        if let Some(others) = was.and_then(|was| held.get_mut(&was)) {
+            *others -= 1;
+        }
+        if let Some(now) = now {
+            let others = held.entry(now).or_default();
+            equal += *others;
+            *others += 1;
         }
     }
     equal

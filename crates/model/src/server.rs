@@ -83,7 +83,7 @@ pub struct Health {
 }
 
 /// What stands for a server in the persistence cookie where that is computed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ComputedCookie {
     /// Sixteen hexadecimal digits.
     pub value: Vec<u8>,
