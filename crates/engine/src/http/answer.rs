@@ -519,7 +519,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let out = served::write(stream, (!head_only).then_some(&*body), chunked, rest.is_none());
     // Who leaves before the end of a request is told nothing any more.
     if stream.http.client_left {
-        served::part(stream.client);
+        served::note_unsaid_end(stream.client);
         return Next::Close;
     }
     count(stream, head_said, if head_only { 0 } else { body.len() } + usize::from(chunked), filtered);

@@ -115,7 +115,7 @@ fn unsent(client: &Client, is_request: bool, error: &std::io::Error) -> Cause {
 }
 
 /// Notes that a client over TLS which has closed its UNIX socket can't be told that this is the end.
-pub(super) fn part(client: &Client) {
+pub(super) fn note_unsaid_end(client: &Client) {
     let socket = &client.socket;
     if client.part.is_none()
         && !socket.is_plain()
